@@ -80,12 +80,12 @@ TEST(DefaultWindows, AreLengthsThatSpacingTurnsIntoVoxels) {
   EXPECT_EQ(window("median", "radius", cubic), "1x1x1");
   EXPECT_EQ(window("nlm", "patch-radius", cubic), "1x1x1");
   EXPECT_EQ(window("nlm", "search-radius", cubic), "3x3x3");
-  EXPECT_EQ(window("bilateral", "radius", cubic), "2x2x2");
+  EXPECT_EQ(window("bilateral", "radius", cubic), "3x3x3");
   const VolumeFacts thicker = header({64, 64, 64}, {0.7, 0.7, 1.4});
   EXPECT_EQ(window("median", "radius", thicker), "1x1x1");
   EXPECT_EQ(window("nlm", "patch-radius", thicker), "1x1x1");
   EXPECT_EQ(window("nlm", "search-radius", thicker), "3x3x2");
-  EXPECT_EQ(window("bilateral", "radius", thicker), "2x2x1");
+  EXPECT_EQ(window("bilateral", "radius", thicker), "3x3x2");
   const VolumeFacts thinner = header({64, 64, 64}, {0.9, 0.9, 0.45});
   EXPECT_EQ(window("median", "radius", thinner), "1x1x1");  // 1x1x2 is a hundred times slower
   EXPECT_EQ(window("nlm", "search-radius", thinner), "3x3x6");
@@ -97,14 +97,14 @@ TEST(DefaultWindows, LeaveAxesOutWhoseVoxelsLieFarApart) {
   EXPECT_EQ(window("median", "radius", ct), "1x1x0");
   EXPECT_EQ(window("nlm", "patch-radius", ct), "1x1x0");
   EXPECT_EQ(window("nlm", "search-radius", ct), "5x5x0");
-  EXPECT_EQ(window("bilateral", "radius", ct), "2x2x0");
-  EXPECT_EQ(window("adaptive-bilateral", "radius", ct), "2x2x0");
+  EXPECT_EQ(window("bilateral", "radius", ct), "3x3x0");
+  EXPECT_EQ(window("adaptive-bilateral", "radius", ct), "3x3x0");
   EXPECT_EQ(window("gaussian", "sigma", ct), "0.45x0.45x0");
   // Slices may lie along any axis.
   const VolumeFacts sagittal = header({20, 256, 256}, {5, 0.9, 0.9});
   EXPECT_EQ(window("median", "radius", sagittal), "0x1x1");
-  EXPECT_EQ(window("bilateral", "domain-sigma", sagittal).substr(0, 5), "0.63x");
-  EXPECT_EQ(window("bilateral", "radius", sagittal), "0x2x2");
+  EXPECT_EQ(window("bilateral", "domain-sigma", sagittal).substr(0, 4), "0.9x");
+  EXPECT_EQ(window("bilateral", "radius", sagittal), "0x3x3");
   const VolumeFacts coronal_slice = header({256, 1, 20}, {0.9, 0.9, 5});
   EXPECT_EQ(window("median", "radius", coronal_slice), "1x0x0");
 }

@@ -43,15 +43,9 @@ RatesOfTile rates_by_noise(const BilateralParams& params) {
 
 }  // namespace
 
-/// How clearly structure stands out from noise: 0 where it is weaker, 1 from twice as strong on.
-static double clearness(const NoiseModel& noise) {
-  return noise.trusted_sigma() > 0 ? std::clamp(noise.contrast / noise.sigma - 1, 0.0, 1.0) : 0;
-}
-
 double range_sigma_for(const NoiseModel& noise) {
   if (noise.trusted_sigma() == 0) return 0;
-  const double typical = std::clamp(3.2 * std::pow(noise.contrast / noise.sigma, -0.2), 2.0, 3.5);
-  return typical * (1 + 0.2 * clearness(noise)) * noise.sigma;
+  return std::clamp(3.2 * std::pow(noise.contrast / noise.sigma, -0.2), 2.0, 3.5) * noise.sigma;
 }
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
@@ -90,12 +84,10 @@ std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& fac
     if (!radius && !noise) noise = facts.noise_for("radius");
     widest_radius_ = automatic_radius(facts, {widest * voxel, widest * voxel, widest * voxel});
     if (noise) {
-      // Where structure is clear, a narrow window keeps more of it. A mean of voxels that hold the same noise takes
-      // none of it away.
-      const double narrow = 1 - 0.3 * clearness(*noise);
+      // A mean of voxels that hold the same noise takes none of it away.
       const Triple<double> length = noise->trusted_sigma() > 0 ? noise->spectrum.length() : Triple<double>{1, 1, 1};
       Triple<double> sigma;
-      for (int axis = 0; axis < 3; ++axis) sigma[axis] = voxel * std::min(narrow * std::sqrt(length[axis]), widest);
+      for (int axis = 0; axis < 3; ++axis) sigma[axis] = voxel * std::min(std::sqrt(length[axis]), widest);
       domain_sigma = sigma;
       if (!radius) radius = automatic_radius(facts, sigma);
     }

@@ -10,7 +10,8 @@ class DataObject;
 
 namespace quietvox {
 
-/// What the headers of the scan at the upper end of a pipeline say; nothing where there is none.
+/// What the headers of the scan at the upper end of a pipeline say; nothing where there is none, and nothing of how its
+/// slices follow each other where these no longer lie along z.
 HeaderFacts header_upstream(const itk::DataObject*);
 
 }  // namespace quietvox

@@ -85,14 +85,15 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
   const std::optional<DataKind> kind = header.kind;
   const bool is_said = kind == DataKind::magnitude;
   const double scale = bricks.normalise();
-  const KnownOfVolume known{.magnitudes = is_said ? Magnitudes::yes
-                                          : kind  ? Magnitudes::no
-                                                  : Magnitudes::perhaps,
-                            .may_follow_signal = !is_said && !header.are_ct_numbers && header.offset == 0,
-                            .may_have_borders = header.is_radiograph && !header.object_is_dark,
-                            .has_large_voxels = has_large_voxels(source),
-                            .is_difference = neighbour != nullptr,
-                            .sigma_between_neighbours = [&] { return scale * estimate_noise(source); }};
+  const KnownOfVolume known{
+      .magnitudes = is_said ? Magnitudes::yes
+                    : kind  ? Magnitudes::no
+                            : Magnitudes::perhaps,
+      .may_follow_signal = !is_said && !header.are_ct_numbers && !header.are_of_mr && header.offset == 0,
+      .may_have_borders = header.is_radiograph && !header.object_is_dark,
+      .has_large_voxels = has_large_voxels(source),
+      .is_difference = neighbour != nullptr,
+      .sigma_between_neighbours = [&] { return scale * estimate_noise(source); }};
   NoiseOfBricks measured = header.object_is_dark ? noise_of_dark_object(bricks, known, header.are_counts, execution)
                                                  : noise_of_bricks(bricks, known, execution);
   scale_by(measured.model, 1 / scale);
@@ -104,17 +105,36 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
   return measured;
 }
 
-NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
-  constexpr double steep = 5.5;
-  constexpr double most_below_bricks = 2;  // times sigma: more is structure
-  constexpr std::int64_t least_extent = 64, least_object = 1000;
-  NoiseOfBricks near = measure(source, neighbour, 1, execution);
+/// Noise of frequencies so low that neighbours in a brick share it shows in voxels that lie further apart. So does
+/// structure: where those do not clearly show noise, only a little more is taken for it, and only where the power rises
+/// steeply towards low frequencies.
+void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, VolumeSource* neighbour,
+                               const Execution& execution) {
+  constexpr double rising = 4.5, steep = 5.5;
+  constexpr double little = 2, most = 4;  // times sigma
+  constexpr double clear_floor = 0.68;
+  constexpr std::int64_t least_extent = 64, least_object = 1000, furthest = 4;
   const Extent extent = source.extent();
-  if (near.steepness > steep && near.model.confidence >= Confidence::medium && near.object >= least_object &&
-      extent.x >= least_extent && extent.y >= least_extent) {
-    const double far = measure(source, neighbour, 2, execution).model.sigma;
-    if (far > near.model.sigma && far < most_below_bricks * near.model.sigma) add_low_frequencies(near.model, far);
+  double steepness = near.steepness;
+  for (std::int64_t apart = 2; apart <= furthest; apart *= 2) {
+    if (steepness <= rising || near.model.confidence < Confidence::medium || near.object < least_object ||
+        std::min(extent.x, extent.y) < least_extent * apart / 2) {
+      return;
+    }
+    const NoiseOfBricks far = measure(source, neighbour, apart, execution);
+    const bool is_clear = far.model.confidence == Confidence::high && far.floor >= clear_floor;
+    if (!is_clear && (apart > 2 || steepness <= steep)) return;
+    const double sigma = far.model.sigma;
+    if (sigma <= near.model.sigma || sigma >= (is_clear ? most : little) * near.model.sigma) return;
+    add_low_frequencies(near.model, sigma);
+    if (!is_clear) return;
+    steepness = far.steepness;
   }
+}
+
+NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
+  NoiseOfBricks near = measure(source, neighbour, 1, execution);
+  add_noise_of_voxels_apart(near, source, neighbour, execution);
   if (near.floor < least_floor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
     set_sigma(near.model, near.sigma_of_flat * std::sqrt(near.floor));
     near.model.confidence = Confidence::none;

@@ -42,9 +42,9 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   constexpr double correlated = 1.5, hardly_white = 1.2;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, mostly = 16;
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
-  const auto& [fit, finest, object, partly, why_magnitudes] = evidence;
+  const auto& [fit, finest, object, partly, is_as_air, why_magnitudes] = evidence;
   model.confidence = Confidence::high;
-  const double flatness = fit.flatness();
+  const double flatness = model.flatness = fit.flatness();
   const auto because = [&](Confidence confidence, const char* reason) { lower_confidence(model, confidence, reason); };
   if (model.sigma < weakest * model.step) {
     because(Confidence::none, "the noise is weaker than the step of the voxels' values");
@@ -52,7 +52,7 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   if (fit.is_pattern()) {
     because(Confidence::none, "a pattern repeats all over the image, such as lines of a grid, and hides the noise");
   }
-  if (flatness < structure_alone && !is_white(model, finest)) {
+  if (flatness < structure_alone && !is_white(model, finest) && !is_as_air) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
   if (partly > mostly * object) {

@@ -60,7 +60,8 @@ bool is_same_or_inside(const std::filesystem::path& path, const std::filesystem:
 std::string without_long_words(const std::string& line) {
   constexpr std::size_t most = 400, kept = 190;
   const auto whole = [&](std::size_t at) {
-    while ((static_cast<unsigned char>(line[at]) & 0xc0) == 0x80) --at;
+    constexpr int longest = 4;  // bytes of a letter; what has more of them is no UTF-8
+    for (int i = 1; i < longest && (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80; ++i) --at;
     return at;
   };
   std::string text;

@@ -24,6 +24,7 @@ std::optional<Error> unsupported_kind(const Filter& filter, const HeaderFacts& h
     case DataKind::vectors: return refuse("vectors cannot be filtered one component at a time");
     case DataKind::colours:
       return refuse("colours, and numbers that stand for them, cannot be filtered as intensities");
+    case DataKind::lists: return refuse("what lies side by side in the file may lie far apart in space");
   }
   return std::nullopt;
 }

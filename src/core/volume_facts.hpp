@@ -24,9 +24,10 @@ enum class DataKind {
   labels,     ///< names of structures
   vectors,    ///< components of vectors, displacements or tensors, one in each volume
   colours,    ///< channels of coloured pixels, one in each volume
+  lists,      ///< numbers whose neighbours in the file are none in space: of the vertices of a surface
 };
-constexpr std::array<std::string_view, 6> choices(DataKind) {
-  return {"magnitude", "scalar", "phase", "labels", "vectors", "colours"};
+constexpr std::array<std::string_view, 7> choices(DataKind) {
+  return {"magnitude", "scalar", "phase", "labels", "vectors", "colours", "lists"};
 }
 
 /// What headers say about the voxels of a volume.
@@ -34,6 +35,7 @@ struct HeaderFacts {
   std::optional<DataKind> kind{};  ///< none: the headers do not say
   std::string kind_source{};       ///< for messages, where the kind is from: `the modality is CT`
   bool are_ct_numbers = false;     ///< whose noise does not follow the value
+  bool are_of_mr = false;          ///< nor does theirs, whatever is not known of them
   bool min_is_white = false;       ///< small values are shown white (DICOM: MONOCHROME1)
   bool is_radiograph = false;      ///< X-rays were projected; a collimator may have kept them from its borders
   bool object_is_dark = false;     ///< the larger values are those of air, as where X-rays are counted

@@ -105,6 +105,15 @@ HeaderFacts facts_of_name(const std::string& stem) {
   return facts_of(said);
 }
 
+/// Whether the last part of a name of BIDS is a contrast of MR.
+bool is_named_mr(const std::string& stem) {
+  static constexpr auto contrasts = std::to_array<std::string_view>(
+      {"T1w",   "T2w",     "T2starw", "PDw",    "PDT2", "FLAIR",     "inplaneT1",  "inplaneT2",
+       "angio", "MP2RAGE", "MESE",    "MEGRE",  "VFA",  "IRT1",      "bold",       "cbv",
+       "sbref", "dwi",     "asl",     "m0scan", "epi",  "magnitude", "magnitude1", "magnitude2"});
+  return stem.starts_with("sub-") && std::ranges::find(contrasts, stem.substr(stem.rfind('_') + 1)) != contrasts.end();
+}
+
 }  // namespace
 
 BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
@@ -121,6 +130,7 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
   if (usual_.kind.value_or(DataKind::magnitude) == DataKind::magnitude) {
     if (HeaderFacts by_name = facts_of_name(path.stem().string()); by_name.kind) usual_ = std::move(by_name);
   }
+  usual_.are_of_mr = is_named_mr(path.stem().string()) || (json.is_object() && text_of(json, "Modality") == "MR");
   if (!json.is_object() || !json.contains("quietvox") || text_of(json, "image") != image.filename()) return;
   const auto entries = json.find("volumes");
   if (entries == json.end() || !entries->is_array()) return;

@@ -360,13 +360,16 @@ bool are_vectors(std::array<VolumeSource*, 3> volumes) {
   constexpr double most_of_jumps = 0.1;  // of numbers that are noise: 0.15
   const Extent extent = volumes[0]->extent();
   std::array<std::vector<float>, 3> parts;
+  bool has_signs = false;  // of one part at least: their directions may all be of one hemisphere
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (volumes[i]->extent() != extent) return false;
     parts[i].resize(static_cast<std::size_t>(extent.slice()));
     volumes[i]->read({parts[i].data(), {{extent.x, extent.y, 1}}, volumes[i]->spacing(), {0, 0, extent.z / 2}});
     const auto [low, high] = std::ranges::minmax(parts[i]);
-    if (!(low < 0 && low >= -1.001F && high <= 1.001F)) return false;
+    if (!(low >= -1.001F && high <= 1.001F)) return false;
+    has_signs = has_signs || low < 0;
   }
+  if (!has_signs) return false;
   const auto dot = [&](std::size_t a, std::size_t b) {
     return std::inner_product(parts.begin(), parts.end(), parts.begin(), 0.0, std::plus<>(),
                               [&](const auto& part, const auto& same) { return double{part[a]} * same[b]; });

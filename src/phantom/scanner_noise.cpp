@@ -329,7 +329,7 @@ class Ct final : public NoiseAdder::Kind {
     const std::int64_t count = std::min(extent_.z, most_slices);
     std::vector<float> clean(static_cast<std::size_t>(extent_.slice()));
     std::vector<double> noise(clean.size());
-    double sum = 0, voxels = 0;
+    double sum = 0, voxels = 0, all = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t z = (2 * i + 1) * extent_.z / (2 * count);
       VolumeView<float> slice{clean.data(), extent_, clean_.spacing(), {0, 0, z}};
@@ -337,10 +337,16 @@ class Ct final : public NoiseAdder::Kind {
       clean_.read(slice);
       reconstruct(clean.data(), z, noise);
       for (std::size_t j = 0; j < clean.size(); ++j) {
+        const double variance = 2 * noise[j] * noise[j];  // two independent slices are added
+        all += variance;
         if (!(static_cast<double>(clean[j]) > threshold)) continue;
-        sum += 2 * noise[j] * noise[j];  // two independent slices are added
+        sum += variance;
         ++voxels;
       }
+    }
+    if (voxels == 0) {  // there is no object
+      sum = all;
+      voxels = static_cast<double>(count) * static_cast<double>(clean.size());
     }
     scale_ = sum > 0 ? params_.amount / std::sqrt(sum / voxels) : 0;
   }
@@ -443,7 +449,10 @@ class Ct final : public NoiseAdder::Kind {
 std::unique_ptr<NoiseAdder::Kind> make_kind(VolumeSource& clean, const NoiseParams& params,
                                             const Execution& execution) {
   check_noise(params);
-  const Range<double> range = intensities(clean);
+  constexpr std::array by_range = {NoiseKind::salt_and_pepper, NoiseKind::zero_filled, NoiseKind::g_factor,
+                                   NoiseKind::ct};
+  const bool needs_range = std::ranges::find(by_range, params.kind) != by_range.end();
+  const Range<double> range = needs_range ? intensities(clean) : Range<double>{};
   switch (params.kind) {
     case NoiseKind::zero_filled: return std::make_unique<ZeroFilled>(clean.extent(), range, params, execution);
     case NoiseKind::g_factor: return std::make_unique<GFactor>(clean, range, params, execution);

@@ -178,7 +178,10 @@ std::vector<Source> named_files(std::span<const FilterConfig> chain) {
     for (const FieldInfo& field : step.filter().fields) {
       if (field.kind != FieldKind::text) continue;
       const std::string value = step.get(field.name);
-      if (std::error_code ignored; fs::exists(value, ignored)) sources.push_back({value, field.name});
+      std::error_code ignored;
+      // The name of a preset has no hash, whatever lies about under that name.
+      if (!fs::exists(value, ignored) || step.with_content_hashes().get(field.name) == value) continue;
+      sources.push_back({value, field.name});
     }
   }
   return sources;

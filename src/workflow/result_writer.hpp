@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,9 +18,10 @@ namespace quietvox {
 class ResultWriter {
  public:
   /// `residual`, `original` and `mask` may be null. The original, read with its padding, is needed for a residual, for
-  /// a mask, and for an output that does not keep by itself what its source holds at missing voxels.
+  /// a mask, and for an output that does not keep by itself what its source holds at missing voxels. `look_at`, if any,
+  /// is shown what goes to the writer, where voxels are not missing.
   ResultWriter(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-               std::unique_ptr<VolumeSource> mask);
+               std::unique_ptr<VolumeSource> mask, std::function<void(VolumeView<const float>)> look_at = {});
 
   void write(VolumeView<const float> slices);
 
@@ -29,6 +31,7 @@ class ResultWriter {
   io::ImageWriter& writer_;
   io::ImageWriter* residual_;
   std::unique_ptr<VolumeSource> original_, mask_;
+  std::function<void(VolumeView<const float>)> look_at_;
   std::vector<float> original_block_, mask_block_, result_block_, stored_block_;
 };
 

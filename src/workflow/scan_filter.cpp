@@ -79,12 +79,16 @@ ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan
 void ScanFilter::run() {
   if (whole_.memory_limit) reserve_memory();
   if (request_.out.dry_run) {
+    if (image_.is_time_series() && is_asked_for(report_.stabilise)) measure_series();
     for (std::size_t volume = 0; volume < count(); ++volume) check(volume);
     rounding_.check();
     lost_.warn(report_.warnings);
-    if (!is_chosen_) return;  // filters that were asked for are reported with what is known without the voxels
+    if (!is_chosen_) {  // filters that were asked for are reported with what is known without the voxels
+      if (mask_ && is_empty_mask(*mask_, image_)) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
+      return;
+    }
   }
-  if (image_.is_time_series()) measure_series();
+  if (image_.is_time_series() && !of_series_) measure_series();
   begin_provenance();
   for (std::size_t volume = 0; volume < count(); ++volume) filter(volume);
   add_warnings_of_volumes();
@@ -140,8 +144,8 @@ void ScanFilter::check(std::size_t volume) {
     const auto asks = [](const Waiting& waiting) { return waiting.fact == VoxelFact::intensities; };
     const bool is_asked = is_asked_for(stabilise);
     if (is_asked || std::ranges::any_of(resolve_by_header(all, *source).front().waiting(), asks)) {
-      const VolumeFilter checked({is_asked ? all : all.first(1), stabilise, false}, *source, backend_, background_,
-                                 measure_of(volume, *source));
+      const VolumeFilter checked({is_asked ? all : all.first(1), stabilise}, *source, backend_, background_,
+                                 of_series_ ? of_series_->as_measure() : measure_of(volume, *source));
     }
   }
   // A type that the input has holds its values.
@@ -169,8 +173,8 @@ void ScanFilter::reserve_memory() {
     const io::Geometry& geometry = image_.geometry(volume);
     if (filters.empty() || (known && geometry.extent == known->extent && geometry.spacing == known->spacing)) continue;
     known = &geometry;
-    const MemoryDemand demand =
-        memory_demand({filters, report_.stabilise, is_chosen_}, *image_.volume(volume, domain_), backend_, whole_);
+    const MemoryDemand demand = memory_demand({filters, report_.stabilise, is_chosen_, mask_ != nullptr},
+                                              *image_.volume(volume, domain_), backend_, whole_);
     const std::size_t blocks = (mask_ ? 2 : 0) + (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
     most.besides = std::max(most.besides, demand.besides + block_bytes(geometry.extent) * blocks);
     most.least = std::max(most.least, demand.least);
@@ -193,9 +197,7 @@ void ScanFilter::measure_series() {
       return measured.emplace_back(measure(reaching, part));
     };
     try {
-      return VolumeFilter({request_.filters, report_.stabilise, is_chosen_}, *source, backend_, whole_.silent(),
-                          remember)
-          .noise();
+      return VolumeFilter(chain(), *source, backend_, whole_.silent(), remember).noise();
     } catch (const Error& error) {
       // By its own noise one volume may not be stabilised as all are by that of the series.
       if (error.code() != Errc::invalid_argument || measured.empty()) throw;
@@ -245,8 +247,8 @@ void ScanFilter::filter(std::size_t volume) {
                       volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
   const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
   const auto filter_by = [&](const NoiseMeasure& measure) {
-    return std::make_unique<VolumeFilter>(VolumeChain{request_.filters, report_.stabilise, is_chosen_}, source,
-                                          backend_, whole_.part(index / volumes, (index + 1) / volumes), measure);
+    return std::make_unique<VolumeFilter>(chain(), source, backend_,
+                                          whole_.part(index / volumes, (index + 1) / volumes), measure);
   };
   const NoiseMeasure measure = measure_of(volume, source);
   std::unique_ptr<const VolumeFilter> made;
@@ -326,15 +328,13 @@ void ScanFilter::write(std::size_t volume, const BlankSlices& slices,
                            is_real && !stays ? writers_.image->integers(volume) : std::nullopt);
     const io::VoxelDomain original = is_real ? io::VoxelDomain::real_with_padding : domain_;
     return ResultWriter(*writers_.image, writers_.residual.get(), restores_ ? image_.volume(volume, original) : nullptr,
-                        mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr);
+                        mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr,
+                        [this](VolumeView<const float> written) { rounding_.look_at(written); });
   };
   std::optional<ResultWriter> output;  // is made when a backend has started, not waited for before
   run([&](VolumeView<const float> filtered) {
     if (!output) output.emplace(begin());
-    slices.with_values(filtered, [&](VolumeView<const float> some) {
-      rounding_.look_at(some);
-      output->write(some);
-    });
+    slices.with_values(filtered, [&](VolumeView<const float> some) { output->write(some); });
   });
   rounding_.end_volume();
 }

@@ -52,6 +52,7 @@ class ScanFilter {
   using WriteSlices = std::function<void(VolumeView<const float> slices)>;
 
   std::size_t count() const { return image_.volume_count(); }
+  VolumeChain chain() const { return {request_.filters, report_.stabilise, is_chosen_, mask_ != nullptr}; }
   Input input_of(std::size_t volume) const;
   NoiseMeasure measure_of(std::size_t volume, const VolumeSource& as_it_is);
 

@@ -40,12 +40,15 @@ bool takes_bias_out(const FilterConfig& given) {
 /// Resampling, and rounding of what is scaled, make some of the least magnitudes negative.
 bool is_often_negative(VolumeSource& source) {
   constexpr double most = 0.01;
-  std::int64_t negative = 0;
+  std::int64_t negative = 0, finite = 0;
   for_each_slab(source, [&](VolumeView<const float> slab) {
-    negative += std::count_if(slab.data, slab.data + slab.extent.voxels(),
-                              [](float voxel) { return voxel < 0 && std::isfinite(voxel); });
+    for (const float voxel : std::span(slab.data, static_cast<std::size_t>(slab.extent.voxels()))) {
+      if (!std::isfinite(voxel)) continue;
+      ++finite;
+      if (voxel < 0) ++negative;
+    }
   });
-  return static_cast<double>(negative) > most * static_cast<double>(source.extent().voxels());
+  return static_cast<double>(negative) > most * static_cast<double>(finite);
 }
 
 /// Why voxels are no magnitudes; empty where they may be.

@@ -141,7 +141,8 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
       execution_(execution),
       by_header_(resolve_by_header(frame_->chain(), frame_->source())),
       stabilise_(chain.stabilise),
-      is_chosen_(chain.is_chosen) {
+      is_chosen_(chain.is_chosen),
+      is_masked_(chain.is_masked) {
   const std::span<const FilterConfig> filters = frame_->chain();
   VolumeSource& filtered = frame_->source();
   is_mixed_ = stabilise_ == Stabilise::automatic && filters.size() > 1 && waits_for_noise(by_header_.front()) &&
@@ -202,7 +203,7 @@ std::optional<float> VolumeFilter::kept_background() const {
   if (noise.masked && noise.step < fine * noise.sigma) return noise.background;
   // What is written in one that is missing, by pixel padding, is kept too.
   constexpr float missing = std::numeric_limits<float>::quiet_NaN();
-  return frame_->source().extent().z == 1 ? std::optional(missing) : std::nullopt;
+  return frame_->source().extent().z == 1 && !is_masked_ ? std::optional(missing) : std::nullopt;
 }
 
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {

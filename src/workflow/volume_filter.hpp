@@ -23,6 +23,7 @@ struct VolumeChain {
   /// quietvox chose the filters, not the user. Then voxels of a background that was cut out keep their exact value if
   /// noise could not have made it, because masks are often made from voxels that are 0.
   bool is_chosen = false;
+  bool is_masked = false;  ///< voxels may be missing because a mask leaves them out
 };
 
 /// What filtering a volume takes, in bytes.
@@ -70,7 +71,7 @@ class VolumeFilter {
   std::vector<NoiseModel> noise_;
   std::optional<Stabilisation> stabilisation_;
   Stabilise stabilise_;
-  bool is_chosen_, is_first_measured_ = false;
+  bool is_chosen_, is_masked_, is_first_measured_ = false;
   bool is_mixed_ = false;  ///< the chain holds filters around which noise is not made Gaussian unless that is asked for
 };
 

@@ -221,6 +221,38 @@ TEST(MeasureNoise, QuietAirSpeaksAgainstTheNoiseOfTissue) {
   EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
 }
 
+/// Where structure is as smooth as the noise, air tells them apart.
+TEST(MeasureNoise, SmoothStructureIsNotTakenForTheNoiseOfMagnitudes) {
+  QV_NEEDS_TEST_DATA();
+  const auto smooth = [](std::vector<float> voxels, const Extent& extent) {
+    for (const std::int64_t step : {std::int64_t{1}, extent.x, extent.slice()}) {
+      const std::vector<float> rough = voxels;
+      for (std::int64_t i = step; i + step < extent.voxels(); ++i) {
+        const auto at = [&](std::int64_t j) { return rough[static_cast<std::size_t>(j)]; };
+        voxels[static_cast<std::size_t>(i)] = (at(i - step) + 2 * at(i) + at(i + step)) / 4;
+      }
+    }
+    return voxels;
+  };
+  const std::vector<float> clean = smooth(head().voxels, head().extent);
+  for (const double level : {0.5, 1.0, 4.0}) {
+    std::mt19937 random(test_seed);
+    std::normal_distribution<double> noise(0, level / std::pow(0.375, 1.5));  // what smoothing leaves of its variance
+    std::vector<float> real, imaginary;
+    for (std::size_t i = 0; i < clean.size(); ++i) {
+      real.push_back(static_cast<float>(noise(random)));
+      imaginary.push_back(static_cast<float>(noise(random)));
+    }
+    real = smooth(std::move(real), head().extent);
+    imaginary = smooth(std::move(imaginary), head().extent);
+    const NoiseModel model =
+        head().changed([&](std::size_t i) { return std::hypot(clean[i] + real[i], imaginary[i]); }).measured();
+    EXPECT_NEAR(model.sigma, level, 0.1 * level) << level;
+    EXPECT_EQ(model.distribution, NoiseDistribution::rician) << level;
+    EXPECT_FALSE(model.map.varies()) << level;
+  }
+}
+
 TEST(MeasureNoise, UniformNoiseHasNoMap) {
   QV_NEEDS_TEST_DATA();
   for (const NoiseKind kind : {NoiseKind::gaussian, NoiseKind::rician, NoiseKind::zero_filled}) {

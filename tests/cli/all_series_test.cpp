@@ -253,6 +253,11 @@ TEST_F(SeveralSeries, NothingIsLeftWhereNoneCanBeFiltered) {
   std::filesystem::create_directory(folder_ / "in");
   write_file(folder_ / "in/text", "no image\n");
   EXPECT_EQ(filter_all().status, 2);
+  write_file(folder_ / "in/a.dcm", "");
+  const Result lost = filter_all();
+  EXPECT_EQ(lost.status, 4);
+  EXPECT_NE(lost.err.find("a.dcm: not DICOM, although its name says so"), std::string::npos) << lost.err;
+  std::filesystem::remove(folder_ / "in/a.dcm");
   write_dicom(folder_ / "in/d", {.slope = "0"});
   EXPECT_EQ(filter_all().status, 4);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
@@ -358,6 +363,7 @@ TEST_F(SeveralSeries, ACrashOfACodecTakesOnlyItsSeries) {
   EXPECT_EQ(result.status, 70) << result.err;
   EXPECT_NE(result.err.find("series 1.2.3.15: the process that read it ended with signal 9"), std::string::npos)
       << result.err;
+  EXPECT_EQ(result.err.find("damaged"), std::string::npos) << "it may have been killed for memory";
   EXPECT_NE(result.err.find("1 series or file could not be filtered, 2 series could"), std::string::npos) << result.err;
   const Json series = Json::parse(result.out)["series"];
   ASSERT_EQ(series.size(), 3U);

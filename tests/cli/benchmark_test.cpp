@@ -77,5 +77,12 @@ TEST(Benchmark, NeedsAFolderForItsFiles) {
   EXPECT_EQ(result.out, "");
 }
 
+TEST(Benchmark, ATemporaryFolderThatIsNoneIsToldOf) {
+  const Environment none(std::map<std::string, std::string>{{"TMPDIR", "/nowhere/at/all"}});
+  const Result result = quietvox({"benchmark", "--seconds", "0", "--slices", "8"});
+  EXPECT_EQ(result.status, 6);
+  EXPECT_NE(result.err.find("give another by --folder"), std::string::npos) << result.err;
+}
+
 }  // namespace
 }  // namespace quietvox::test

@@ -110,6 +110,8 @@ TEST_F(ExitCode, NoInput2) {
   std::filesystem::create_directory(folder_ / "empty");
   expect(2, {"median", path("text.txt"), path("out.nii")}, "text.txt");
   expect(2, {"median", path("empty"), path("out")}, "empty");
+  const std::string no_utf8(200, '\xbf');
+  expect(5, {"median", no_utf8 + "/" + no_utf8 + "/in.nii", path("out.nii")}, "no such file or folder");
   expect(2, {"info", path("text.txt")}, "text.txt");
   std::filesystem::create_directory(folder_ / "report");
   write_dicom(folder_ / "report/a.dcm", {.more = {{DCM_SOPClassUID, UID_BasicTextSRStorage}}});

@@ -976,6 +976,9 @@ TEST_F(FilterCommand, AMaskWithNothingInsideIsToldOf) {
   const std::vector<std::string> words{"median",  path("in.nii"), path("out.nii"),
                                        "--force", "--mask",       path("mask.nii")};
   EXPECT_NE(quietvox_ok(words).err.find("no voxel is inside"), std::string::npos);
+  std::vector<std::string> dry = words;
+  dry.push_back("--dry-run");
+  EXPECT_NE(quietvox_ok(dry).err.find("no voxel is inside"), std::string::npos);
   mask[100] = std::numeric_limits<float>::infinity();  // is not 0
   write_nifti(folder_ / "mask.nii", {{9, 8, 7}}, mask);
   EXPECT_EQ(quietvox_ok(words).err.find("no voxel is inside"), std::string::npos);

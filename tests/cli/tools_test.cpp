@@ -98,6 +98,12 @@ TEST_F(Tools, WhatLiesOutsideAMaskDoesNotCount) {
   EXPECT_EQ(quietvox({"compare", path("a.nii"), path("b.nii"), "--mask", path("small.nii")}).status, 64);
 }
 
+TEST_F(Tools, MillionsOfVoxelsAreCountedExactly) {
+  write_nifti(folder_ / "a.nii", {{1025, 1025, 1}}, std::vector<float>(1025 * 1025, 1));
+  const Result result = quietvox_ok({"compare", path("a.nii"), path("a.nii")});
+  EXPECT_NE(result.out.find(" 1050625\n"), std::string::npos) << result.out;
+}
+
 TEST_F(Tools, EqualImagesHaveNoPsnr) {
   write_nifti(folder_ / "a.nii", {{2, 2, 2}}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
   const Json result = Json::parse(quietvox_ok({"compare", path("a.nii"), path("a.nii"), "--json"}).out);
@@ -510,6 +516,14 @@ TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {
               std::string::npos)
         << result.err;
   }
+}
+
+TEST_F(Tools, NoiseOfAPhantomBeyondTheStoredRangeIsToldOf) {
+  const Result result = quietvox_ok({"phantom", path("ct"), "--size", "32x32x4", "--noise", "gaussian:100"});
+  EXPECT_NE(result.err.find("were clamped"), std::string::npos) << result.err;
+  const Result refused = quietvox({"phantom", path("x.nii"), "--noise", "salt-and-pepper:2"});
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_EQ(refused.err.find("--amount"), std::string::npos) << refused.err;
 }
 
 TEST_F(Tools, EachCommandTellsWhatItsReaderWarnsOf) {

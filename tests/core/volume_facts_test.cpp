@@ -199,7 +199,8 @@ TEST(VolumeFacts, LabelsVectorsAndColoursAreNotFiltered) {
   for (const auto& [kind, why] :
        {std::pair(DataKind::labels, "the numbers of labels are names"),
         std::pair(DataKind::vectors, "vectors cannot be filtered one component at a time"),
-        std::pair(DataKind::colours, "colours, and numbers that stand for them, cannot be filtered as intensities")}) {
+        std::pair(DataKind::colours, "colours, and numbers that stand for them, cannot be filtered as intensities"),
+        std::pair(DataKind::lists, "what lies side by side in the file may lie far apart in space")}) {
     facts.header = {.kind = kind, .kind_source = "the header says so"};
     for (const Filter& filter : filters()) {
       expect_error(Errc::unsupported, filter.name + ": the header says so; " + why,

@@ -362,6 +362,8 @@ TEST(Nlm, AutomaticValuesFollowTheNoise) {
   EXPECT_EQ(resolved(noise).get("search-radius"), "3x3x3");
   EXPECT_EQ(resolved(noise, "auto", {{64, 64, 1}}).get("search-radius"), "5x5x0");
   EXPECT_NEAR(strength(noise), 1, 0.02);
+  EXPECT_NEAR(strength({.sigma = 10, .contrast = 60}), 1.48, 0.01) << "structure is clear";
+  EXPECT_EQ(strength({.sigma = 10, .contrast = 90}), strength({.sigma = 10, .contrast = 60})) << "clear enough";
   NoiseModel strong = noise, correlated = noise, uneven = noise;
   strong.sigma = 30;
   EXPECT_EQ(resolved(strong).get("patch-radius"), "2x2x2");

@@ -295,6 +295,17 @@ TEST_F(VectorGuess, DirectionsTimesAnisotropyAreVectors) {
   EXPECT_TRUE(are_vectors(anisotropic));
 }
 
+/// The sign of a direction means nothing: programs make one part positive.
+TEST_F(VectorGuess, DirectionsOfOneHemisphereAreVectors) {
+  EXPECT_TRUE(are_vectors([](auto x, auto y) {
+    auto parts = fibre(x, y, 1);
+    if (parts[0] < 0) {
+      for (auto& part : parts) part = -part;
+    }
+    return parts;
+  }));
+}
+
 TEST_F(VectorGuess, ThreeMapsAreNone) {
   EXPECT_FALSE(are_vectors([&](auto, auto) { return std::array{noise(0.2), noise(0.2), noise(0.2)}; }));
   EXPECT_FALSE(are_vectors([&](auto x, auto y) {

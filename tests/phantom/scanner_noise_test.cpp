@@ -137,6 +137,14 @@ TEST(ScannerNoise, CtIsCorrelatedByItsKernel) {
   EXPECT_NEAR(sharp.correlation(y_step), 0.159, 0.02);
 }
 
+TEST(ScannerNoise, CtNeedsNoObject) {
+  const std::vector<float> constant(static_cast<std::size_t>(whole_extent.voxels()), 100);
+  const std::vector<float> voxels = noisy(constant, {NoiseKind::ct, 20, 3});
+  double squares = 0;
+  for (const float voxel : voxels) squares += (voxel - 100) * (voxel - 100);
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(voxels.size())), 20, 2);
+}
+
 TEST(ScannerNoise, InterpolatedIsCorrelatedAlongEveryAxis) {
   const Added added({NoiseKind::interpolated, 8, 1});
   EXPECT_NEAR(added.deviation(), 8, 0.2);

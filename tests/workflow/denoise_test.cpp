@@ -234,6 +234,43 @@ TEST(Workflow, VoxelsOutsideTheMaskAndMissingOnesStayAndCountForNobody) {
   }
 }
 
+/// What is narrow inside a mask is no writing in a background.
+TEST(Workflow, ANarrowMaskOfASliceIsFiltered) {
+  constexpr Extent size{{256, 256, 1}};
+  std::mt19937 random(4);
+  std::normal_distribution<float> noise(0, 20);
+  std::vector<float> noisy(static_cast<std::size_t>(size.voxels())), mask(noisy.size()), result(noisy.size());
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    const std::size_t x = i % 256;
+    noisy[i] = (x / 64 % 2 == 0 ? 200.F : 1000.F) + noise(random);
+    mask[i] = x % 64 < 3 || x % 64 > 60 ? 1 : 0;
+  }
+  denoise({noisy.data(), size}, {result.data(), size}, {.mask = {mask.data(), size}});
+  double inside = 0, changed = 0;
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    inside += mask[i];
+    if (mask[i] > 0 && result[i] != noisy[i]) ++changed;
+  }
+  EXPECT_GT(changed, 0.95 * inside);
+}
+
+/// What is written holds the values outside the mask, too.
+TEST(Workflow, AFlatPartInsideAMaskLosesNoPicture) {
+  const TemporaryFolder folder;
+  std::vector<float> numbers = noisy_box(1), mask(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = std::round(numbers[i]);
+    mask[i] = i < 5000 ? 1 : 0;
+    if (i < 5000) numbers[i] = i % 2 == 0 ? 100.F : 100.2F;  // rounded when written
+  }
+  write_integers(folder / "in.nii", numbers, 1);
+  write_nifti(folder / "mask.nii", mask);
+  DenoiseRequest request{
+      .input = folder / "in.nii", .output = folder / "out.nii", .filters = {filter("gaussian", {{"sigma", "4"}})}};
+  request.mask.mask = folder / "mask.nii";
+  EXPECT_NO_THROW(denoise(request));
+}
+
 /// Air, whose noise is the same, tells the sigma of magnitudes whose signal is as weak as it.
 TEST(Workflow, WhoAsksForRicianSaysThatVoxelsAreMagnitudes) {
   constexpr double sigma = 150;
@@ -531,6 +568,15 @@ TEST(Workflow, ADryRunRefusesTheVoxelsThatTheRunRefuses) {
   request.filters = {filter("nlm")};
   request.stabilise = Stabilise::rician;
   expect(Errc::invalid_argument, "is for magnitudes, which are never negative");
+  std::vector<float> mask(voxels.size());
+  for (std::size_t i = 0; i < voxels.size(); ++i) {
+    mask[i] = i % 1000 == 0 ? 1 : 0;
+    if (i % 1000 != 0) voxels[i] = std::abs(voxels[i]);
+  }
+  write_nifti(folder / "mask.nii", mask);
+  request.mask.mask = folder / "mask.nii";  // all that is filtered is negative
+  expect(Errc::invalid_argument, "is for magnitudes, which are never negative");
+  request.mask.mask.clear();
   request.stabilise = Stabilise::automatic;
   voxels[8] = std::numeric_limits<float>::quiet_NaN();
   request.out.output_type = OutputType::int16;
@@ -780,11 +826,27 @@ TEST(Denoise, ASeriesIsStabilisedByItsOwnNoise) {
     }
   }
   write_series(folder / "in.nii", volumes);
-  const DenoiseReport report = denoise({.input = folder / "in.nii",
-                                        .output = folder / "out.nii",
-                                        .filters = {filter("nlm")},
-                                        .stabilise = Stabilise::poisson});
-  for (const DenoisedVolume& volume : report.volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
+  DenoiseRequest request{.input = folder / "in.nii",
+                         .output = folder / "out.nii",
+                         .filters = {filter("nlm")},
+                         .stabilise = Stabilise::poisson};
+  request.out.dry_run = true;
+  EXPECT_NO_THROW(denoise(request)) << "the run does it";
+  request.out.dry_run = false;
+  for (const DenoisedVolume& volume : denoise(request).volumes) EXPECT_EQ(volume.stabilised, "Poisson noise");
+}
+
+/// Whatever lies about under the name of a preset.
+TEST(Denoise, ThePresetOfAFilterIsNoFile) {
+  const TemporaryFolder folder;
+  write_nifti(folder / "in.nii", noisy_box(20));
+  std::filesystem::create_directory(folder / "denoise");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_NO_THROW(
+      denoise({.input = "in.nii", .output = folder / "denoise" / "out.nii", .filters = {filter("quadratic")}}));
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::exists(folder / "denoise" / "out.nii"));
 }
 
 /// Noise of counts, of parts so dark that it may be that of magnitudes, and without a step that would tell.

@@ -46,7 +46,7 @@ struct CompareOptions {
         field("picture-from", &CompareOptions::picture_from, {0, 1 << 24}, "voxel",
               "First voxel of the picture, counted from 0; auto: of the middle slice."),
         field("picture-size", &CompareOptions::picture_size, {1, 1 << 24}, "voxel",
-              "Voxels of each part of the picture, in one slice; auto: to the end of the slice."),
+              "Voxels of each part of the picture, which is one slice: XxYx1; auto: to the end of the slice."),
         field("window-center", &CompareOptions::window_center, {-1e30, 1e30}, "intensity",
               "Middle of the picture's grey values; auto: of the middle 98 % of A's values."),
         field("window-width", &CompareOptions::window_width, {1e-30, 1e30}, "intensity",
@@ -76,9 +76,12 @@ void print_text(const Comparison& result) {
     if (std::isnan(value)) return void(std::printf("%-20s none\n", name));
     std::printf("%-20s %.6g%s\n", name, value, unit);
   };
-  line("voxels", static_cast<double>(result.voxels), "");
-  std::printf("%-20s %lld\n", "different", static_cast<long long>(result.different));
-  if (result.in_one_only > 0) std::printf("%-20s %lld\n", "in one only", static_cast<long long>(result.in_one_only));
+  const auto count = [](const char* name, std::int64_t voxels) {
+    std::printf("%-20s %lld\n", name, static_cast<long long>(voxels));
+  };
+  count("voxels", result.voxels);
+  count("different", result.different);
+  if (result.in_one_only > 0) count("in one only", result.in_one_only);
   line("data range", result.data_range, "");
   line("MSE", result.mse, "");
   line("NRMSE", result.nrmse, " of the root mean square of A");

@@ -72,10 +72,11 @@ std::optional<NoiseParams> noise_params(const PhantomOptions& options) {
   try {
     set_field(params, "kind", options.noise.substr(0, colon));
     set_field(params, "amount", options.noise.substr(colon + 1));
+    params.seed = options.seed;
+    check_noise(params);
   } catch (const Error& error) {
     refuse(error.remedy());
   }
-  params.seed = options.seed;
   return params;
 }
 
@@ -125,6 +126,7 @@ void make(const Arguments& arguments, Context& context) {
   const io::WriteReport report = commit_both(*writer, nullptr, {}, write.execution);
   context.console.end_progress();
   context.console.warnings(report.warnings);
+  if (report.clamped > 0) context.console.warning(describe_clamped(report.clamped));
   context.console.note(describe_chain(recorded(filter, options)) + "; wrote " + io::to_string(format) + " to " +
                        describe_files(output, report.files));
   if (!context.json) return;

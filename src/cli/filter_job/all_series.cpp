@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/filter_job/all_series.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -153,9 +154,12 @@ class Supervisor {
   void blame(const std::string& end) {
     io::remove_stale_stagings(job_.request.output);
     const bool lacked_memory = end == "exit status " + std::to_string(exit_out_of_memory);
+    const bool was_killed = end.starts_with("signal " + std::to_string(SIGKILL) + ' ');
     const Errc code = lacked_memory ? Errc::out_of_memory : Errc::internal;
-    const std::string reason =
-        "the process that read it ended with " + end + (lacked_memory ? "" : "; the file may be damaged");
+    const std::string reason = "the process that read it ended with " + end +
+                               (was_killed      ? "; memory may have run out"
+                                : lacked_memory ? ""
+                                                : "; the file may be damaged");
     context_.console.end_progress();
     if (series_) {
       const std::string uid = bytes_from_json(*series_);

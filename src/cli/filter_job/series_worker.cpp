@@ -134,9 +134,6 @@ void filter_series(const Job& job, const Json& known, Context& context) {
   }
   const io::DicomFolder folder(job.request.input, reading, guard);
   const auto list = folder.series();
-  if (list.empty() && folder.unassigned().empty() && guard.left_out.empty()) {
-    throw Error(Errc::no_input, job.request.input.string() + ": holds no DICOM image");
-  }
   const auto [chosen, skipped] = choose(list, job);
   const Skipped told = describe_skipped(skipped);
   const bool none_is_left = chosen.empty() && !list.empty();
@@ -152,6 +149,9 @@ void filter_series(const Job& job, const Json& known, Context& context) {
     emit({{"found", {{"warnings", folder.warnings()}, {"skipped", skipped}, {"skipped_files", folder.skipped()}}}});
     for (const Error& unassigned : folder.unassigned()) fail("", unassigned, context);
     for (const Error& lost : folder.perhaps_lost()) fail("", lost, context);
+  }
+  if (list.empty() && folder.unassigned().empty() && folder.perhaps_lost().empty() && guard.left_out.empty()) {
+    throw Error(Errc::no_input, job.request.input.string() + ": holds no DICOM image");
   }
   if (none_is_left) {
     throw Error(Errc::no_input, job.request.input.string() + ": no series is left to be filtered, " + told.counts,

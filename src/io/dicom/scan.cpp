@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/fields.hpp"
 #include "core/input_limits.hpp"
@@ -71,11 +72,27 @@ bool is_named_dicom(const fs::path& name) {
   return (is_word(ending, ".dcm") || is_word(ending, ".ima")) && !name.filename().string().starts_with("._");
 }
 
+/// A name with `#` for each number in it, as in `IM#` for IM0011: so the files of a series are often named. Empty where
+/// it holds none.
+std::string pattern_of(const fs::path& name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string pattern;
+  for (const char c : name.string()) {
+    if (!is_digit(c)) {
+      pattern += c;
+    } else if (!pattern.ends_with('#')) {
+      pattern += '#';
+    }
+  }
+  return pattern.find('#') == std::string::npos ? "" : pattern;
+}
+
 /// What one file turned out to be.
 struct Outcome {
   std::vector<SliceHeader> images;
   std::string skipped;  ///< why it holds no image
   bool is_dicom = true;
+  bool is_empty = false;
   /// Why it cannot be told to belong to a series. Given by name it is an error even where it is to be skipped.
   std::optional<Error> unassigned = std::nullopt;
   std::shared_ptr<DicomFile> file = nullptr;
@@ -85,7 +102,9 @@ Outcome examine(const WalkedFile& walked, const Execution& execution) {
   SliceHeader slice;
   slice.file = FileStamp(walked.path);
   try {
-    if (!looks_like_dicom(walked.path)) return {{}, is_named_dicom(walked.name) ? maybe_lost : "not DICOM", false};
+    if (!looks_like_dicom(walked.path)) {
+      return {{}, is_named_dicom(walked.name) ? maybe_lost : "not DICOM", false, slice.file.bytes == 0};
+    }
   } catch (const Error& error) {
     return {.images = {}, .skipped = {}, .unassigned = error};
   }
@@ -151,11 +170,19 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
   result.unreadable = std::move(walk.closed);
   std::vector<std::string> lost, others = std::move(walk.skipped);
   std::size_t count = 0;
-  for (const Outcome& outcome : outcomes) count += outcome.images.size();
+  std::set<std::string> patterns;  // of the names of images
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    count += outcomes[i].images.size();
+    if (!outcomes[i].images.empty()) patterns.insert(pattern_of(files[i].name));
+  }
   result.images.reserve(count);
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
+    if (const std::string pattern = pattern_of(files[i].name);
+        outcome.is_empty && !pattern.empty() && patterns.contains(pattern)) {
+      outcome.skipped = maybe_lost;
+    }
     if (outcome.unassigned && (outcome.skipped.empty() || files[i].path == path)) {
       result.unreadable.push_back(std::move(*outcome.unassigned));
       continue;

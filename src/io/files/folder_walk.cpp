@@ -81,6 +81,8 @@ class Walker {
       links_.push_back(path);
     } else if (fs::is_directory(status)) {
       folders_.emplace_back(path, real_folder / path.filename());
+    } else {
+      found_.skipped.push_back(name_of(path).string() + ": neither a file nor a folder");
     }
   }
 

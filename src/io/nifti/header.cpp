@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "io/display_format.hpp"
 #include "io/files/byte_order.hpp"
 #include "io/float_precision.hpp"
 #include "io/nifti/fields.hpp"
@@ -76,7 +77,19 @@ constexpr std::array intents = std::to_array<Intent>({{2, 24, DataKind::scalar, 
                                                       {1010, 1010, DataKind::vectors, "quaternions"},
                                                       {2002, 2002, DataKind::labels, "node indices"},
                                                       {2003, 2003, DataKind::colours, "RGB vectors"},
-                                                      {2004, 2004, DataKind::colours, "RGBA vectors"}});
+                                                      {2004, 2004, DataKind::colours, "RGBA vectors"},
+                                                      {2005, 2005, DataKind::lists, "the shape of a surface"},
+                                                      {2006, 2006, DataKind::vectors, "displacements (FSL)"},
+                                                      {2007, 2009, DataKind::vectors, "coefficients of a warp (FSL)"},
+                                                      {2016, 2018, DataKind::vectors, "a field of topup (FSL)"}});
+
+/// FreeSurfer writes the vertices of a surface along one axis, or folded where they are too many for it.
+bool is_grid_of_list(const Extent& extent) {
+  constexpr std::int64_t far_longer = 500;
+  std::array lengths{extent.x, extent.y, extent.z};
+  std::ranges::sort(lengths);
+  return lengths[2] >= far_longer * lengths[1];
+}
 
 constexpr std::array<std::string_view, 2> single_magic = {std::string_view("n+1\0", 4),
                                                           std::string_view("n+2\0\r\n\x1a\n", 8)};
@@ -230,7 +243,10 @@ HeaderFacts NiftiHeader::facts() const {
         .kind = intent.kind,
         .kind_source = "the voxels are " + std::string(intent.voxels) + " (NIfTI intent " + std::to_string(code) + ")"};
   }
-  return {};
+  if (!is_grid_of_list(extent())) return {};
+  return {
+      .kind = DataKind::lists,
+      .kind_source = "a grid of " + format_extent(extent()) + " is that of a list, as of the vertices of a surface"};
 }
 
 void NiftiHeader::read_voxel_offset(const std::string& name) {

@@ -662,6 +662,14 @@ TEST_F(DicomSeries, AFileThatMayHaveBeenAnImageIsRefusedUnlessTheSeriesIsNamed) 
                                       "skipped notes.txt: not DICOM"}));
 }
 
+TEST_F(DicomSeries, AnEmptyFileNamedAsImagesAreMayHaveBeenOne) {
+  for (int z = 0; z < 3; ++z) add("IM000" + std::to_string(z), z, z);
+  for (const char* name : {"DONE", "part2"}) std::ofstream(folder_ / name);
+  EXPECT_EQ(marks(*open()).size(), 3U);
+  std::ofstream(folder_ / "IM0003");
+  expect_error(Errc::corrupt, "IM0003: not DICOM, although its name says so: an image may be lost", [&] { open(); });
+}
+
 TEST_F(DicomSeries, AColourImageAmongOthersIsPassedOverAndNamed) {
   for (int z = 0; z < 7; ++z) add(std::to_string(z), z, z);
   const auto make_colour = [](DcmDataset& data) {

@@ -6,7 +6,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "io/create.hpp"
 #include "io/image.hpp"
 #include "io/nifti/files.hpp"
 #include "support/expect_error.hpp"
@@ -520,6 +522,30 @@ TEST_F(NiftiTest, TheIntentSaysWhatTheNumbersAre) {
   expect(1005, DataKind::vectors, "the voxels are symmetric matrices (tensors) (NIfTI intent 1005)");
   expect(1007, DataKind::vectors, "the voxels are vectors (NIfTI intent 1007)");
   expect(2004, DataKind::colours, "the voxels are RGBA vectors (NIfTI intent 2004)");
+  expect(2005, DataKind::lists, "the voxels are the shape of a surface (NIfTI intent 2005)");
+  expect(2007, DataKind::vectors, "the voxels are coefficients of a warp (FSL) (NIfTI intent 2007)");
+  expect(2018, DataKind::vectors, "the voxels are a field of topup (FSL) (NIfTI intent 2018)");
+}
+
+/// FreeSurfer writes the vertices of a surface into NIfTI, folded where there are many.
+TEST_F(NiftiTest, GridsOfListsAreNoImages) {
+  for (const auto& [extent, is_list] : {std::pair(Extent{10242, 1, 1}, true),
+                                        {Extent{27307, 1, 6}, true},
+                                        {Extent{6, 1, 27307}, true},
+                                        {Extent{400, 1, 1}, false},
+                                        {Extent{2048, 8, 1}, false},
+                                        {Extent{512, 512, 1}, false}}) {
+    const auto writer = create_nifti(folder_ / "in.nii", {.extent = extent}, 1, {.force = true});
+    writer->begin_volume(0, {});
+    const std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()), 1);
+    writer->write({voxels.data(), extent});
+    writer->commit();
+    const HeaderFacts facts = open_nifti(folder_ / "in.nii")->volume(0, VoxelDomain::real)->header();
+    EXPECT_EQ(facts.kind == DataKind::lists, is_list) << extent.x;
+    if (is_list) {
+      EXPECT_NE(facts.kind_source.find("is that of a list"), std::string::npos) << facts.kind_source;
+    }
+  }
 }
 
 TEST_F(NiftiTest, OtherFilesAreNotNifti) {

@@ -191,7 +191,12 @@ Json described(const Report& report) {
 
 void run_benchmark(const Arguments& arguments, Context& context) {
   const auto options = arguments.params<BenchmarkOptions>();
-  const fs::path folder = options.folder.empty() ? fs::temp_directory_path() : fs::path(options.folder);
+  std::error_code unusable;
+  const fs::path folder = options.folder.empty() ? fs::temp_directory_path(unusable) : fs::path(options.folder);
+  if (unusable) {
+    throw Error(Errc::output_path, "benchmark: the system's temporary folder cannot be used: " + unusable.message(),
+                "give another by " + Parameter{"folder"});
+  }
   Execution execution = context.background(options.threads);
   execution.progress = [&](double fraction) { context.console.progress(0.8 * fraction); };
 

@@ -110,9 +110,9 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
 /// steeply towards low frequencies.
 void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, VolumeSource* neighbour,
                                const Execution& execution) {
-  constexpr double rising = 4.5, steep = 5.5;
+  constexpr double rising = 4, steep = 5.5;
   constexpr double little = 2, most = 4;  // times sigma
-  constexpr double clear_floor = 0.68;
+  constexpr double clear_floor = 0.68, clearest_floor = 0.8;
   constexpr std::int64_t least_extent = 64, least_object = 1000, furthest = 4;
   const Extent extent = source.extent();
   double steepness = near.steepness;
@@ -122,7 +122,8 @@ void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, Volume
       return;
     }
     const NoiseOfBricks far = measure(source, neighbour, apart, execution);
-    const bool is_clear = far.model.confidence == Confidence::high && far.floor >= clear_floor;
+    const bool is_clear =
+        far.model.confidence == Confidence::high && far.floor >= (steepness > steep ? clear_floor : clearest_floor);
     if (!is_clear && (apart > 2 || steepness <= steep)) return;
     const double sigma = far.model.sigma;
     if (sigma <= near.model.sigma || sigma >= (is_clear ? most : little) * near.model.sigma) return;

@@ -36,7 +36,9 @@ void write_members(std::ostream& out, const std::string& params, const FieldInfo
   }
   if (field.may_be_auto) setter("ToAuto", "", "std::nullopt");
   if (field.may_be_all) {
-    setter("ToAll", "", field.may_be_auto ? "typename decltype(" + member + ")::value_type()" : "std::nullopt");
+    // clang 14 does not take the name of the member alone for its type here.
+    const std::string type = "decltype(" + params + "()." + snake_case(field.name) + ")";
+    setter("ToAll", "", field.may_be_auto ? "typename " + type + "::value_type()" : "std::nullopt");
   }
   if (field.kind == FieldKind::flag) {
     out << "  void " << name << "On() { this->Set" << name << "(true); }\n"

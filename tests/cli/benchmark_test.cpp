@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -78,10 +79,12 @@ TEST(Benchmark, NeedsAFolderForItsFiles) {
 }
 
 TEST(Benchmark, ATemporaryFolderThatIsNoneIsToldOf) {
-  const Environment none(std::map<std::string, std::string>{{"TMPDIR", "/nowhere/at/all"}});
-  const Result result = quietvox({"benchmark", "--seconds", "0", "--slices", "8"});
-  EXPECT_EQ(result.status, 6);
-  EXPECT_NE(result.err.find("give another by --folder"), std::string::npos) << result.err;
+  const TemporaryFolder folder;
+  const std::string command =
+      "TMPDIR=/nowhere/at/all " QUIETVOX_BINARY_DIR "/bin/quietvox benchmark 2>" + (folder / "stderr").string();
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 6);
+  const std::string text = read_file(folder / "stderr");
+  EXPECT_NE(text.find("give another by --folder"), std::string::npos) << text;
 }
 
 }  // namespace

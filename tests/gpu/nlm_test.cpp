@@ -106,10 +106,10 @@ TEST_F(GpuNlm, SumsOfMillionsOfNeighboursStayAccurate) {
     for (float& voxel : noise.voxels) voxel = static_cast<float>(random() % 4096) / 64.0F + 68.0F;
     const FilterConfig step =
         resolved(settings("nlm", {{"patch-radius", patch}, {"search-radius", "all"}, {"sigma", "40"}}), noise);
-    const auto box_by = [&](const auto& filter) {
+    const auto box_by = [&, middle = slices / 2](const auto& filter) {
       Volume box(Extent{{40, 24, 1}});
       VolumeView<float> out = box.view();
-      out.origin = {1000, 900, slices / 2};
+      out.origin = {1000, 900, middle};
       filter(noise.view(), out);
       return box;
     };

@@ -44,7 +44,7 @@ RatesOfTile rates_by_noise(const BilateralParams& params) {
 /// 1 where detail is everywhere and stands out from the noise; 0 where parts are flat, or noise is stronger. Correlated
 /// noise may look like detail.
 double how_detailed(const NoiseModel& noise) {
-  constexpr double flat = 0.95, nowhere_flat = 0.85;
+  constexpr double flat = 0.8, nowhere_flat = 0.7;
   constexpr double hardly_correlated = 1.15;  // voxels
   const Triple<double> length = noise.spectrum.length();
   if (noise.trusted_sigma() == 0 || std::max({length.x, length.y, length.z}) > hardly_correlated) return 0;

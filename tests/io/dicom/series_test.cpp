@@ -663,7 +663,11 @@ TEST_F(DicomSeries, AFileThatMayHaveBeenAnImageIsRefusedUnlessTheSeriesIsNamed) 
 }
 
 TEST_F(DicomSeries, AnEmptyFileNamedAsImagesAreMayHaveBeenOne) {
-  for (int z = 0; z < 3; ++z) add("IM000" + std::to_string(z), z, z);
+  for (int z = 0; z < 3; ++z) {
+    const std::string name = "IM000" + std::to_string(z);
+    add(name, z, z);
+    fs::rename(folder_ / (name + ".dcm"), folder_ / name);
+  }
   for (const char* name : {"DONE", "part2"}) std::ofstream(folder_ / name);
   EXPECT_EQ(marks(*open()).size(), 3U);
   std::ofstream(folder_ / "IM0003");

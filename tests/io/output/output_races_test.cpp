@@ -228,7 +228,7 @@ TEST_F(OutputRaces, AFolderThatTookThePlaceOfOneThatWasMadeIsNotOpenedUp) {
   fs::create_directory(folder_ / "letters");
   fs::permissions(folder_ / "letters", fs::perms::owner_all);
   put(folder_ / "letters/letter.txt", "dear");
-  after_mkdir = [this](const std::string& made) {
+  after_mkdir = [](const std::string& made) {
     after_mkdir = nullptr;
     rmdir(made.c_str());
     fs::create_directory_symlink("letters", made);

@@ -345,7 +345,7 @@ void NlmParams::resolve_window(const VolumeFacts& facts) {
 
 /// What was best for noise of every kind of `add-noise` at four levels on a head: bench/NOTES.md.
 void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
-  constexpr double clearest = 6, least = 0.5, most = 1.5;
+  constexpr double clearest = 6, usual = 4, least = 0.5, most = 1.5;
   std::optional<NoiseModel> noise;
   const auto needed_for = [&](std::string_view field) {
     if (!noise) noise = facts.noise_for(field);
@@ -361,7 +361,7 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
     volume = facts.extent;
   }
   const bool in_a_plane = search_window() && lies_in_a_plane(*search_window());
-  double clearness = clearest, correlated = 1, weakest = 1, strongest = 1;  // where the noise is not known
+  double clearness = usual, correlated = 1, weakest = 1, strongest = 1;  // where the noise is not known
   if (noise->trusted_sigma() > 0 && *sigma > 0) {
     clearness = std::min(noise->contrast / *sigma, clearest);
     const Triple<double> length = noise->spectrum.length();

@@ -117,8 +117,8 @@ void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, Volume
   const Extent extent = source.extent();
   double steepness = near.steepness;
   for (std::int64_t apart = 2; apart <= furthest; apart *= 2) {
-    if (steepness <= rising || near.model.confidence < Confidence::medium || near.object < least_object ||
-        std::min(extent.x, extent.y) < least_extent * apart / 2) {
+    if (steepness <= rising || near.is_by_air || near.model.confidence < Confidence::medium ||
+        near.object < least_object || std::min(extent.x, extent.y) < least_extent * apart / 2) {
       return;
     }
     const NoiseOfBricks far = measure(source, neighbour, apart, execution);

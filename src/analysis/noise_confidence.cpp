@@ -44,7 +44,7 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
   const auto& [fit, finest, object, partly, is_as_air, why_magnitudes] = evidence;
   model.confidence = Confidence::high;
-  const double flatness = model.flatness = fit.flatness();
+  const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, const char* reason) { lower_confidence(model, confidence, reason); };
   if (model.sigma < weakest * model.step) {
     because(Confidence::none, "the noise is weaker than the step of the voxels' values");

@@ -224,7 +224,6 @@ class BrickMeasure {
   Air air_;
   Agreement agrees_ = Agreement::none;  ///< of the noise of tissue with that of air
   bool is_as_air_ = false;              ///< it is as strong as that of the air, which is the same everywhere
-  bool is_louder_than_air_ = false;     ///< what tissue shows, as structure would be
   std::optional<NoiseBricks> others_;   ///< on the other side of the middle
   std::optional<NoiseBricks> sample_;   ///< from all over
   std::optional<NoiseBricks> voxels_;   ///< some of the object's bricks, as they were
@@ -330,22 +329,12 @@ Fits BrickMeasure::fit() {
   return fits;
 }
 
-/// Air that does not agree with tissue is none, unless tissue may show structure: it is as smooth along all axes, and
-/// louder.
+/// Air that does not agree with tissue is none.
 void BrickMeasure::compare_air() {
-  constexpr double smooth = 1.25;   // voxels
-  constexpr double quieter = 0.9;   // of sigma
-  constexpr double quietest = 0.4;  // of sigma, where it may be no magnitudes' air
   double sum = 0;
   for (const std::size_t i : best().chosen()) sum += bricks_.mean(static_cast<std::int64_t>(i));
   measured_.signal = sum / static_cast<double>(best().chosen().size());
-  const double sigma = std::sqrt(best().variance());
-  agrees_ = agreement(measured_.signal, sigma, air_.sigma, found_.masked);
-  const Triple<double> length = best().spectrum().length();
-  is_louder_than_air_ = air_.is_even && std::min({length.x, length.y, length.z}) >= smooth &&
-                        air_.sigma < quieter * sigma &&
-                        (known_.magnitudes == Magnitudes::yes || air_.sigma > quietest * sigma);
-  if (is_louder_than_air_) return;
+  agrees_ = agreement(measured_.signal, std::sqrt(best().variance()), air_.sigma, found_.masked);
   if (air_.sigma > 0 && (known_.magnitudes == Magnitudes::yes
                              ? is_dark_tissue(air_, measured_.signal, best(), bricks_.extent(), found_.masked)
                              : agrees_ != Agreement::yes)) {
@@ -489,18 +478,7 @@ void BrickMeasure::take_texture_for_signal(double sigma, std::int64_t parts) {
 }
 
 void BrickMeasure::use_air() {
-  measured_.air = {air_.sigma, air_.is_even, air_.deviation, {}};
-  if (is_louder_than_air_) {
-    model_.distribution = NoiseDistribution::rician;
-    model_.map = {};
-    set_sigma(model_, air_.sigma);
-    measured_.is_by_air = true;
-    lower_confidence(model_, Confidence::medium,
-                     "the object holds structure as smooth as the noise; the air was measured");
-    return;
-  }
-  // Of sigma, that is chance, or what was taken off for structure: air, of many voxels, knows it better.
-  const double most_above_tissue = air_.is_even && fits_->usual.flatness() < mixed_flatness ? 1.35 : 1.05;
+  constexpr double most_above_tissue = 1.05;  // of sigma, that is chance: air, of many voxels, knows it better
   // If sigma may be mostly structure, air that is much quieter speaks against it.
   const bool is_refuted = model_.sigma > 2 * air_.sigma && model_.confidence <= Confidence::low;
   if (air_.sigma > 0 && !is_refuted) {
@@ -510,6 +488,7 @@ void BrickMeasure::use_air() {
     model_.map = is_even ? CoarseField() : best().map(air_.parts, model_.sigma);
   }
   const bool is_uniform = model_.map.values.size() == 1;
+  measured_.air = {air_.sigma, air_.is_even, air_.deviation, {}};
   if (air_.sigma > model_.sigma && air_.sigma < most_above_tissue * model_.sigma && is_uniform) {
     set_sigma(model_, air_.sigma);
   }

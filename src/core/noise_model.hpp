@@ -84,7 +84,6 @@ struct NoiseModel {
   CoarseField map{};         ///< standard deviation over `sigma`; a single 1 where it does not vary
   CoarseField signal_map{};  ///< of noise that follows the signal: standard deviation over the one expected from it
   double contrast = 0;       ///< standard deviation within 8x8x4 voxels of what is no noise, median over the object
-  double flatness = 1;       ///< share of noise in what the flattest parts hold: near 1, or less where none is flat
   double step = 0;           ///< voxels are multiples of this; 0: of no step to speak of
   double impulses = 0;       ///< share of voxels that no smooth distribution explains
   bool masked = false;       ///< part of the background is one value

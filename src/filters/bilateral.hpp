@@ -47,8 +47,8 @@ struct BilateralParams {
   static consteval auto fields() {
     return std::tuple{
         field("domain-sigma", &BilateralParams::domain_sigma, {1e-6, 1e6}, "mm",
-              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, down to 0.7 of one where no "
-              "part is flat, and more where the noise is correlated."),
+              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
+              "correlated."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
               "Standard deviation of the intensity weight; auto: 2 to 3.5 times the measured noise of each voxel, "
               "most where noise is stronger than structure; 0 changes nothing."),

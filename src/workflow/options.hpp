@@ -38,7 +38,7 @@ struct InputOptions {
               "Accept missing, repeated, tilted or unevenly spaced slices as if they were even; formats other than "
               "DICOM place them evenly."),
         field("force-kind", &InputOptions::force_kind,
-              "What the voxels mean; auto: by header and content. Labels, vectors and colours are not filtered, "
+              "What the voxels mean; auto: by header and content. Labels, vectors, colours and lists are not filtered, "
               "phases only by the median."),
     };
   }

@@ -12,18 +12,11 @@
 namespace quietvox {
 
 ResultWriter::ResultWriter(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-                           std::unique_ptr<VolumeSource> mask, std::function<void(VolumeView<const float>)> look_at)
-    : writer_(writer),
-      residual_(residual),
-      original_(std::move(original)),
-      mask_(std::move(mask)),
-      look_at_(std::move(look_at)) {}
+                           std::unique_ptr<VolumeSource> mask)
+    : writer_(writer), residual_(residual), original_(std::move(original)), mask_(std::move(mask)) {}
 
 void ResultWriter::write(VolumeView<const float> slices) {
-  if (!original_) {
-    if (look_at_) look_at_(slices);
-    return writer_.write(slices);
-  }
+  if (!original_) return writer_.write(slices);
   const std::int64_t together = slices_in_block(slices.extent);
   for (std::int64_t z = 0; z < slices.extent.z; z += together) {
     write_block(slices.slices(z, std::min(together, slices.extent.z - z)));
@@ -34,7 +27,6 @@ void ResultWriter::write_block(VolumeView<const float> block) {
   const auto size = static_cast<std::size_t>(block.extent.voxels());
   const auto is_finite = [](float value) { return std::isfinite(value); };
   if (!mask_ && !residual_ && std::all_of(block.data, block.data + size, is_finite)) {
-    if (look_at_) look_at_(block);
     writer_.write(block);
     return;
   }
@@ -44,16 +36,14 @@ void ResultWriter::write_block(VolumeView<const float> block) {
   };
   original_->read(view(original_block_));
   const VolumeView<float> result = view(result_block_);
-  std::copy_n(block.data, size, result.data);
+  for (std::size_t i = 0; i < size; ++i) {
+    result.data[i] = std::isfinite(block.data[i]) ? block.data[i] : original_block_[i];
+  }
   if (mask_) {
     mask_->read(view(mask_block_));
     for (std::size_t i = 0; i < size; ++i) {
       if (!is_inside(mask_block_[i])) result.data[i] = original_block_[i];
     }
-  }
-  if (look_at_) look_at_(result);
-  for (std::size_t i = 0; i < size; ++i) {
-    if (!is_finite(result.data[i])) result.data[i] = original_block_[i];
   }
   if (!residual_) return writer_.write(result);
   stored_block_.resize(size);

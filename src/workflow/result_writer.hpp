@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,10 +17,9 @@ namespace quietvox {
 class ResultWriter {
  public:
   /// `residual`, `original` and `mask` may be null. The original, read with its padding, is needed for a residual, for
-  /// a mask, and for an output that does not keep by itself what its source holds at missing voxels. `look_at`, if any,
-  /// is shown what goes to the writer, where voxels are not missing.
+  /// a mask, and for an output that does not keep by itself what its source holds at missing voxels.
   ResultWriter(io::ImageWriter& writer, io::ImageWriter* residual, std::unique_ptr<VolumeSource> original,
-               std::unique_ptr<VolumeSource> mask, std::function<void(VolumeView<const float>)> look_at = {});
+               std::unique_ptr<VolumeSource> mask);
 
   void write(VolumeView<const float> slices);
 
@@ -31,7 +29,6 @@ class ResultWriter {
   io::ImageWriter& writer_;
   io::ImageWriter* residual_;
   std::unique_ptr<VolumeSource> original_, mask_;
-  std::function<void(VolumeView<const float>)> look_at_;
   std::vector<float> original_block_, mask_block_, result_block_, stored_block_;
 };
 

@@ -328,20 +328,22 @@ void ScanFilter::write(std::size_t volume, const BlankSlices& slices,
                            is_real && !stays ? writers_.image->integers(volume) : std::nullopt);
     const io::VoxelDomain original = is_real ? io::VoxelDomain::real_with_padding : domain_;
     return ResultWriter(*writers_.image, writers_.residual.get(), restores_ ? image_.volume(volume, original) : nullptr,
-                        mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr,
-                        [this](VolumeView<const float> written) { rounding_.look_at(written); });
+                        mask_ ? mask_of_volume(*mask_, image_, volume) : nullptr);
   };
   std::optional<ResultWriter> output;  // is made when a backend has started, not waited for before
   run([&](VolumeView<const float> filtered) {
     if (!output) output.emplace(begin());
-    slices.with_values(filtered, [&](VolumeView<const float> some) { output->write(some); });
+    slices.with_values(filtered, [&](VolumeView<const float> some) {
+      rounding_.look_at(some);
+      output->write(some);
+    });
   });
   rounding_.end_volume();
 }
 
 void ScanFilter::finish() {
   lost_.warn(report_.warnings);
-  rounding_.check();
+  if (!mask_) rounding_.check();  // else a picture is left outside the mask, and the warning tells of the rest
   const io::WriteReport written = commit_both(*writers_.image, writers_.residual.get(), files_, background_);
   report_.files = written.files;
   report_.clamped = written.clamped;

@@ -291,12 +291,6 @@ TEST(Bilateral, AutomaticValues) {
   EXPECT_EQ(resolved({{64, 64, 1}}, {0.8, 0.8, 3}).halo(), (Radius3{3, 3, 0}));
   noise.contrast = 1000;
   EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 25) << "structure is far stronger than noise";
-  noise.contrast = 25;
-  noise.flatness = 0.5;  // detail everywhere
-  const BilateralParams detailed = resolved({{64, 64, 32}}, {1, 1, 1});
-  EXPECT_DOUBLE_EQ(detailed.domain_sigma->x, 0.7);
-  EXPECT_EQ(detailed.halo(), (Radius3{2, 2, 2}));
-  EXPECT_NEAR(*detailed.range_sigma, 1.3 * 3.2 * std::pow(2, -0.2) * 12.5, 1e-9);
   noise.contrast = 1;
   EXPECT_EQ(*resolved({{64, 64, 32}}, {1, 1, 1}).range_sigma, 43.75) << "noise is stronger than structure";
 
@@ -321,8 +315,6 @@ TEST(Bilateral, AutomaticValues) {
   EXPECT_DOUBLE_EQ(along.domain_sigma->x, 1);
   EXPECT_GT(along.domain_sigma->y, 1.2);
   EXPECT_EQ(along.halo(), (Radius3{3, 4, 3}));
-  noise.contrast = 25;
-  EXPECT_DOUBLE_EQ(resolved({{64, 64, 32}}, {1, 1, 1}).domain_sigma->x, 1) << "correlated noise may look like detail";
   noise.spectrum = {{{2, 2, 1}}, {4, 0, 0, 0}, {1}};
   EXPECT_DOUBLE_EQ(resolved({{64, 64, 32}}, {1, 1, 1}).domain_sigma->x, 1.6) << "no further, or structure is lost";
   noise.confidence = Confidence::none;

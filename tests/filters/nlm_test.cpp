@@ -362,8 +362,8 @@ TEST(Nlm, AutomaticValuesFollowTheNoise) {
   EXPECT_EQ(resolved(noise).get("search-radius"), "3x3x3");
   EXPECT_EQ(resolved(noise, "auto", {{64, 64, 1}}).get("search-radius"), "5x5x0");
   EXPECT_NEAR(strength(noise), 1, 0.02);
-  EXPECT_NEAR(strength({.sigma = 10, .contrast = 60}), 1.48, 0.01) << "structure is clear";
-  EXPECT_EQ(strength({.sigma = 10, .contrast = 90}), strength({.sigma = 10, .contrast = 60})) << "clear enough";
+  EXPECT_NEAR(strength({.sigma = 10, .contrast = 50}), 1.36, 0.01) << "structure is clear";
+  EXPECT_EQ(strength({.sigma = 10, .contrast = 90}), strength({.sigma = 10, .contrast = 50})) << "clear enough";
   NoiseModel strong = noise, correlated = noise, uneven = noise;
   strong.sigma = 30;
   EXPECT_EQ(resolved(strong).get("patch-radius"), "2x2x2");
@@ -381,6 +381,7 @@ TEST(Nlm, AutomaticValuesFollowTheNoise) {
   noise.confidence = Confidence::none;
   EXPECT_EQ(resolved(noise).get("patch-radius"), "1x1x1");
   EXPECT_EQ(resolved(noise, "30").get("patch-radius"), "1x1x1");
+  EXPECT_NEAR(std::stod(resolved(noise, "30").get("strength")), 1.23, 0.01);
   EXPECT_EQ(resolved(noise).get("sigma"), "0");
 }
 

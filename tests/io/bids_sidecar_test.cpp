@@ -103,6 +103,19 @@ TEST(KindBeside, NamesOfBidsAndDcm2niixSayIt) {
   }
 }
 
+TEST(KindBeside, ContrastsOfMrAreNoCounts) {
+  const auto is_mr = [](const char* name) {
+    return BidsSidecar(std::filesystem::path("nowhere") / name, 1).of_volume(0).are_of_mr;
+  };
+  EXPECT_TRUE(is_mr("sub-01_T1w.nii.gz"));
+  EXPECT_TRUE(is_mr("sub-01_task-rest_bold.nii"));
+  EXPECT_FALSE(is_mr("sub-01_pet.nii.gz"));
+  EXPECT_FALSE(is_mr("T1w.nii.gz"));
+  const TemporaryFolder folder;
+  std::ofstream(folder / "scan.json") << R"({"Modality": "MR"})";
+  EXPECT_TRUE(BidsSidecar(folder / "scan.nii", 1).of_volume(0).are_of_mr);
+}
+
 TEST(KindBeside, WhatTheFileSaysCountsMoreThanTheName) {
   const TemporaryFolder folder;
   put(folder / "sub-1_phase.json", R"({"Modality": "CT"})");

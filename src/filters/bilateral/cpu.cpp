@@ -41,23 +41,11 @@ RatesOfTile rates_by_noise(const BilateralParams& params) {
   };
 }
 
-/// 1 where detail is everywhere and stands out from the noise; 0 where parts are flat, or noise is stronger. Correlated
-/// noise may look like detail.
-double how_detailed(const NoiseModel& noise) {
-  constexpr double flat = 0.8, nowhere_flat = 0.7;
-  constexpr double hardly_correlated = 1.15;  // voxels
-  const Triple<double> length = noise.spectrum.length();
-  if (noise.trusted_sigma() == 0 || std::max({length.x, length.y, length.z}) > hardly_correlated) return 0;
-  return std::clamp((flat - noise.flatness) / (flat - nowhere_flat), 0.0, 1.0) *
-         std::clamp(noise.contrast / noise.sigma - 1, 0.0, 1.0);
-}
-
 }  // namespace
 
 double range_sigma_for(const NoiseModel& noise) {
   if (noise.trusted_sigma() == 0) return 0;
-  const double typical = std::clamp(3.2 * std::pow(noise.contrast / noise.sigma, -0.2), 2.0, 3.5);
-  return typical * (1 + 0.3 * how_detailed(noise)) * noise.sigma;
+  return std::clamp(3.2 * std::pow(noise.contrast / noise.sigma, -0.2), 2.0, 3.5) * noise.sigma;
 }
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
@@ -96,11 +84,10 @@ std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& fac
     if (!radius && !noise) noise = facts.noise_for("radius");
     widest_radius_ = automatic_radius(facts, {widest * voxel, widest * voxel, widest * voxel});
     if (noise) {
-      // A narrow window keeps detail. A mean of voxels that hold the same noise takes none of it away.
-      const double narrow = 1 - 0.3 * how_detailed(*noise);
+      // A mean of voxels that hold the same noise takes none of it away.
       const Triple<double> length = noise->trusted_sigma() > 0 ? noise->spectrum.length() : Triple<double>{1, 1, 1};
       Triple<double> sigma;
-      for (int axis = 0; axis < 3; ++axis) sigma[axis] = voxel * std::min(narrow * std::sqrt(length[axis]), widest);
+      for (int axis = 0; axis < 3; ++axis) sigma[axis] = voxel * std::min(std::sqrt(length[axis]), widest);
       domain_sigma = sigma;
       if (!radius) radius = automatic_radius(facts, sigma);
     }

@@ -345,7 +345,7 @@ void NlmParams::resolve_window(const VolumeFacts& facts) {
 
 /// What was best for noise of every kind of `add-noise` at four levels on a head: bench/NOTES.md.
 void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
-  constexpr double clearest = 6, usual = 4, least = 0.5, most = 1.5;
+  constexpr double clearest = 5, usual = 4, least = 0.5, most = 1.5;
   std::optional<NoiseModel> noise;
   const auto needed_for = [&](std::string_view field) {
     if (!noise) noise = facts.noise_for(field);

@@ -5,8 +5,11 @@
 #include <dcmtk/dcmdata/dcuid.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "core/fields.hpp"
 #include "core/input_limits.hpp"
@@ -72,19 +75,21 @@ bool is_named_dicom(const fs::path& name) {
   return (is_word(ending, ".dcm") || is_word(ending, ".ima")) && !name.filename().string().starts_with("._");
 }
 
-/// A name with `#` for each number in it, as in `IM#` for IM0011: so the files of a series are often named. Empty where
-/// it holds none.
-std::string pattern_of(const fs::path& name) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  std::string pattern;
-  for (const char c : name.string()) {
-    if (!is_digit(c)) {
-      pattern += c;
-    } else if (!pattern.ends_with('#')) {
-      pattern += '#';
-    }
-  }
-  return pattern.find('#') == std::string::npos ? "" : pattern;
+/// A name without its last number, and that number: so the files of a series are often named. None where it holds none.
+struct NumberedName {
+  std::string around;
+  std::uint64_t number;
+};
+std::optional<NumberedName> numbered(const fs::path& path) {
+  constexpr std::size_t longest = 18;  // digits
+  constexpr const char* digits = "0123456789";
+  const std::string name = path.string();
+  const std::size_t last = name.find_last_of(digits);
+  if (last == std::string::npos || name.find('/', last) != std::string::npos) return std::nullopt;
+  const std::size_t before = name.find_last_not_of(digits, last), first = before == std::string::npos ? 0 : before + 1;
+  if (last - first >= longest) return std::nullopt;
+  return NumberedName{name.substr(0, first) + '#' + name.substr(last + 1),
+                      std::stoull(name.substr(first, last + 1 - first))};
 }
 
 /// What one file turned out to be.
@@ -170,19 +175,22 @@ Scan scan(const fs::path& path, const Execution& execution, const ScanGuard& gua
   result.unreadable = std::move(walk.closed);
   std::vector<std::string> lost, others = std::move(walk.skipped);
   std::size_t count = 0;
-  std::set<std::string> patterns;  // of the names of images
+  std::set<std::pair<std::string, std::uint64_t>> numbers;  // in the names of images
   for (std::size_t i = 0; i < files.size(); ++i) {
     count += outcomes[i].images.size();
-    if (!outcomes[i].images.empty()) patterns.insert(pattern_of(files[i].name));
+    const auto name = outcomes[i].images.empty() ? std::nullopt : numbered(files[i].name);
+    if (name) numbers.emplace(name->around, name->number);
   }
+  const auto is_beside_image = [&](const fs::path& other) {
+    const auto name = numbered(other);
+    return name &&
+           (numbers.contains({name->around, name->number + 1}) || numbers.contains({name->around, name->number - 1}));
+  };
   result.images.reserve(count);
   for (std::size_t i = 0; i < files.size(); ++i) {
     Outcome& outcome = outcomes[i];
     result.any_dicom = result.any_dicom || outcome.is_dicom;
-    if (const std::string pattern = pattern_of(files[i].name);
-        outcome.is_empty && !pattern.empty() && patterns.contains(pattern)) {
-      outcome.skipped = maybe_lost;
-    }
+    if (outcome.is_empty && is_beside_image(files[i].name)) outcome.skipped = maybe_lost;
     if (outcome.unassigned && (outcome.skipped.empty() || files[i].path == path)) {
       result.unreadable.push_back(std::move(*outcome.unassigned));
       continue;

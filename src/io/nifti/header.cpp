@@ -83,9 +83,13 @@ constexpr std::array intents = std::to_array<Intent>({{2, 24, DataKind::scalar, 
                                                       {2007, 2009, DataKind::vectors, "coefficients of a warp (FSL)"},
                                                       {2016, 2018, DataKind::vectors, "a field of topup (FSL)"}});
 
-/// FreeSurfer writes the vertices of a surface along one axis, or folded where they are too many for it.
+/// The vertices of a surface lie along one axis, or folded where they are too many for it. An icosahedron divided k
+/// times has 10 4^k + 2; surfaces of other numbers have 32492 or more.
 bool is_grid_of_list(const Extent& extent) {
-  constexpr std::int64_t far_longer = 500;
+  constexpr std::int64_t far_longer = 500, many = 32492;
+  std::int64_t divided = 12;
+  while (divided < extent.voxels()) divided = 4 * divided - 6;
+  if (extent.voxels() < many && extent.voxels() != divided) return false;
   std::array lengths{extent.x, extent.y, extent.z};
   std::ranges::sort(lengths);
   return lengths[2] >= far_longer * lengths[1];

@@ -668,7 +668,7 @@ TEST_F(DicomSeries, AnEmptyFileNamedAsImagesAreMayHaveBeenOne) {
     add(name, z, z);
     fs::rename(folder_ / (name + ".dcm"), folder_ / name);
   }
-  for (const char* name : {"DONE", "part2"}) std::ofstream(folder_ / name);
+  for (const char* name : {"DONE", "part2", "IM2026"}) std::ofstream(folder_ / name);
   EXPECT_EQ(marks(*open()).size(), 3U);
   std::ofstream(folder_ / "IM0003");
   expect_error(Errc::corrupt, "IM0003: not DICOM, although its name says so: an image may be lost", [&] { open(); });

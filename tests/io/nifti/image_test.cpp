@@ -532,7 +532,9 @@ TEST_F(NiftiTest, GridsOfListsAreNoImages) {
   for (const auto& [extent, is_list] : {std::pair(Extent{10242, 1, 1}, true),
                                         {Extent{27307, 1, 6}, true},
                                         {Extent{6, 1, 27307}, true},
-                                        {Extent{400, 1, 1}, false},
+                                        {Extent{642, 1, 1}, true},
+                                        {Extent{512, 1, 1}, false},
+                                        {Extent{2048, 3, 1}, false},
                                         {Extent{2048, 8, 1}, false},
                                         {Extent{512, 512, 1}, false}}) {
     const auto writer = create_nifti(folder_ / "in.nii", {.extent = extent}, 1, {.force = true});

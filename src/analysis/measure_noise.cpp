@@ -106,25 +106,23 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
 }
 
 /// Noise of frequencies so low that neighbours in a brick share it shows in voxels that lie further apart. So does
-/// structure: where those do not clearly show noise, only a little more is taken for it, and only where the power rises
-/// steeply towards low frequencies.
+/// structure: where those do not clearly show noise, no more than twice as much is taken for it.
 void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, VolumeSource* neighbour,
                                const Execution& execution) {
-  constexpr double rising = 4, steep = 5.5;
+  constexpr double steep = 5.5;
   constexpr double little = 2, most = 4;  // times sigma
-  constexpr double clear_floor = 0.68, clearest_floor = 0.8;
+  constexpr double clear_floor = 0.68;
   constexpr std::int64_t least_extent = 64, least_object = 1000, furthest = 4;
   const Extent extent = source.extent();
   double steepness = near.steepness;
   for (std::int64_t apart = 2; apart <= furthest; apart *= 2) {
-    if (steepness <= rising || near.is_by_air || near.model.confidence < Confidence::medium ||
+    if (steepness <= steep || near.is_by_air || near.model.confidence < Confidence::medium ||
         near.object < least_object || std::min(extent.x, extent.y) < least_extent * apart / 2) {
       return;
     }
     const NoiseOfBricks far = measure(source, neighbour, apart, execution);
-    const bool is_clear =
-        far.model.confidence == Confidence::high && far.floor >= (steepness > steep ? clear_floor : clearest_floor);
-    if (!is_clear && (apart > 2 || steepness <= steep)) return;
+    const bool is_clear = far.model.confidence == Confidence::high && far.floor >= clear_floor;
+    if (!is_clear && apart > 2) return;
     const double sigma = far.model.sigma;
     if (sigma <= near.model.sigma || sigma >= (is_clear ? most : little) * near.model.sigma) return;
     add_low_frequencies(near.model, sigma);

@@ -221,21 +221,60 @@ TEST(MeasureNoise, QuietAirSpeaksAgainstTheNoiseOfTissue) {
   EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
 }
 
-/// Where the flattest parts hold more structure than noise, air tells whether that is noise.
-TEST(MeasureNoise, WeakNoiseOfAHeadIsThatOfItsAir) {
+/// A head whose k-space is cut off by a Tukey window within the slice, before the magnitude is taken. What the flattest
+/// parts show is partly structure; air, which is even and about as loud, tells the noise.
+TEST(MeasureNoise, EvenAirTellsNoiseFromStructure) {
   QV_NEEDS_TEST_DATA();
-  for (const int seed : {5, 7, 8}) {
-    const Scan clean = head().with({NoiseKind::zero_filled, 0, seed}),
-               noisy = head().with({NoiseKind::zero_filled, 2.8, seed});
-    const NoiseModel model = noisy.measured();
-    EXPECT_NE(model.confidence, Confidence::none) << seed;
-    EXPECT_NEAR(model.sigma, added(noisy, clean), 0.25 * added(noisy, clean)) << seed;
+  const Extent& extent = head().extent;
+  const auto low_pass = [&](std::vector<float> voxels) {
+    for (int axis = 0; axis < 2; ++axis) {
+      const std::int64_t count = extent[axis], step = axis == 0 ? 1 : extent.x;
+      std::vector<double> taps(static_cast<std::size_t>(count));
+      for (std::int64_t j = 0; j < count; ++j) {
+        for (std::int64_t k = 0; k < count; ++k) {
+          const auto n = static_cast<double>(count);
+          const double kept = std::clamp((1 - 3 * static_cast<double>(std::min(k, count - k)) / n) / 0.3, 0.0, 1.0);
+          taps[static_cast<std::size_t>(j)] += (0.5 - 0.5 * std::cos(std::numbers::pi * kept)) / n *
+                                               std::cos(2 * std::numbers::pi * static_cast<double>(k * j % count) / n);
+        }
+      }
+      const std::vector<float> sharp = voxels;
+      for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+        const std::int64_t at = i / step % count;
+        double sum = 0;
+        for (std::int64_t j = 0; j < count; ++j) {
+          const std::int64_t other = i + ((at + j) % count - at) * step;
+          sum += taps[static_cast<std::size_t>(j)] * sharp[static_cast<std::size_t>(other)];
+        }
+        voxels[static_cast<std::size_t>(i)] = static_cast<float>(sum);
+      }
+    }
+    return voxels;
+  };
+  std::mt19937 random(8);
+  std::normal_distribution<double> normal;
+  std::vector<float> real, imaginary;
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    real.push_back(static_cast<float>(normal(random)));
+    imaginary.push_back(static_cast<float>(normal(random)));
   }
+  real = low_pass(std::move(real));
+  imaginary = low_pass(std::move(imaginary));
+  const std::vector<float> clean = low_pass(head().voxels);
+  const double squares = std::inner_product(real.begin(), real.end(), real.begin(), 0.0);
+  constexpr double sigma = 2.8;
+  const auto scale = static_cast<float>(sigma / std::sqrt(squares / static_cast<double>(extent.voxels())));
+  const NoiseModel model =
+      head()
+          .changed([&](std::size_t i) { return std::hypot(clean[i] + scale * real[i], scale * imaginary[i]); })
+          .measured();
+  EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma);
+  EXPECT_FALSE(model.map.varies());
 }
 
 /// Noise of so low frequencies that neighbours in a brick share it, as of a small field of view with a soft kernel.
 TEST(MeasureNoise, SoftNoiseOfFinePixelsIsMeasuredWhole) {
-  for (const double width : {2.0, 3.0}) {
+  for (const double width : {2.5, 3.0}) {
     constexpr Extent extent{{192, 192, 12}};
     std::mt19937 random(test_seed);
     std::normal_distribution<float> normal;

@@ -173,8 +173,8 @@ void ScanFilter::reserve_memory() {
     const io::Geometry& geometry = image_.geometry(volume);
     if (filters.empty() || (known && geometry.extent == known->extent && geometry.spacing == known->spacing)) continue;
     known = &geometry;
-    const MemoryDemand demand = memory_demand({filters, report_.stabilise, is_chosen_, mask_ != nullptr},
-                                              *image_.volume(volume, domain_), backend_, whole_);
+    const MemoryDemand demand =
+        memory_demand({filters, report_.stabilise, is_chosen_}, *image_.volume(volume, domain_), backend_, whole_);
     const std::size_t blocks = (mask_ ? 2 : 0) + (restores_ ? 2 : 0) + (writers_.residual ? 1 : 0);
     most.besides = std::max(most.besides, demand.besides + block_bytes(geometry.extent) * blocks);
     most.least = std::max(most.least, demand.least);

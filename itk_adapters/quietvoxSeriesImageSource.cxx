@@ -137,6 +137,7 @@ void SeriesImageSource::GenerateData() {
       m_Volume->read(view.slices(z, count));
       this->UpdateProgress(static_cast<float>(z + count) / static_cast<float>(view.extent.z));
     }
+    if (view.origin.z + view.extent.z == geometry.extent.z) m_Volume.reset();  // a writer may go on with its reader
   } catch (const itk::ExceptionObject&) {
     throw;
   } catch (const std::exception& exception) {

@@ -148,7 +148,7 @@ class ItkFile {
     values_ = *values;
     bytes_ = *bytes;
     constexpr std::int64_t longest_number = 64;
-    const bool is_text = header_.encoding == "text";
+    const bool is_text = header_.encoding == "text" || header_.encoding == "hex";
     for (const fs::path& file : header_.files()) {
       const std::int64_t most = file != header_.data ? 0
                                 : is_text            ? product(longest_number, values_).value_or(0)

@@ -200,6 +200,18 @@ std::optional<double> mm_per_unit(const std::string& field) {
   return size.value_or(1);
 }
 
+/// By the first of these fields that there is.
+void take_unit(ItkHeader& header, const HeaderLines& lines, std::initializer_list<const char*> fields) {
+  const auto* const field = std::ranges::find_if(fields, [&](const char* one) { return lines.has(one); });
+  if (field == fields.end()) return;
+  const auto size = mm_per_unit(lines.at(*field));
+  if (size) header.mm_per_unit = *size;
+  if (!size) {
+    header.warning = header.header.string() + ": " + *field + " " + lines.at(*field) +
+                     " are not one known unit of length; millimetres are assumed";
+  }
+}
+
 /// The vectors of an NRRD field, such as `(1,0,0) none (0,1,0)`, of which those without numbers are left out.
 std::vector<std::vector<double>> nrrd_vectors(const std::string& field) {
   std::vector<std::vector<double>> vectors;
@@ -250,7 +262,7 @@ std::optional<PatientPlace> nrrd_place(const HeaderLines& lines) {
 std::string nrrd_encoding(const std::string& name) {
   if (name == "gz" || name == "gzip") return "gzip";
   if (name == "bz2" || name == "bzip2") return "bzip2";
-  return name == "raw" ? "raw" : "text";
+  return name == "raw" || name == "hex" ? name : "text";
 }
 
 struct TypePair {
@@ -331,16 +343,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
     for (const auto* skip : {"line skip", "lineskip", "byte skip", "byteskip"}) {
       if (lines.has(skip)) header.offset.reset();
     }
-    for (const char* const field : {"space units", "units"}) {
-      if (!lines.has(field)) continue;
-      const auto size = mm_per_unit(lines.at(field));
-      if (size) header.mm_per_unit = *size;
-      if (!size) {
-        header.warning = path.string() + ": " + field + " " + lines.at(field) +
-                         " are not one known unit of length; millimetres are assumed";
-      }
-      break;
-    }
+    take_unit(header, lines, {"space units", "units"});
     return header;
   }
   const HeaderLines lines(text, io::Format::metaimage, "elementdatafile");
@@ -367,6 +370,7 @@ std::optional<ItkHeader> read_itk_header(const fs::path& path) {
                        ": ElementToIntensityFunction is not applied, as ITK does not: the numbers are those that are "
                        "stored";
     }
+    if (lines.at("distanceunits") != "?") take_unit(header, lines, {"distanceunits"});
     if (name != "LOCAL" && name != "Local" && name != "local") {  // any other is the name of a file to ITK
       header.data = data_file(path, name);
       header.offset = 0;

@@ -67,7 +67,7 @@ struct ItkHeader {
   io::Format format{};
   std::filesystem::path header;          ///< the file that was opened
   std::filesystem::path data;            ///< the file that holds the voxels: `header`, or one beside it
-  std::string encoding;                  ///< raw, gzip (zlib too), bzip2 or text
+  std::string encoding;                  ///< raw, gzip (zlib too), bzip2, hex or text
   std::optional<std::uintmax_t> offset;  ///< where in `data` the voxels start; none: further on, told by the header
   bool big_endian = false;
   bool is_placed = false;               ///< it says where the origin lies

@@ -128,6 +128,10 @@ class ItkWriter final : public io::ImageWriter {
       clamped_ += with_error_context(output_.string(), [&] { return io::encode(values, format(), stored); });
       return;
     }
+    if (const auto clamped = io::encode_restoring(values, format(), stored)) {
+      clamped_ += *clamped;
+      return;
+    }
     source_.read_stored(
         (begun_ - 1) * static_cast<std::size_t>(source_.geometry.extent.z) + static_cast<std::size_t>(z), stored);
     before_.resize(values.size());
@@ -151,7 +155,13 @@ class ItkWriter final : public io::ImageWriter {
     const bool same_format = source_.header && source_.header->format == format_;
     if (same_format) {
       itk::MetaDataDictionary fields = source_.metadata->GetMetaDataDictionary();
-      fields.Erase("ITK_InputFilterName");  // a remark of ITK's reader, no field of the file
+      fields.Erase("ITK_InputFilterName");     // a remark of ITK's reader, no field of the file
+      if (source_.header->mm_per_unit != 1) {  // lengths are written in mm
+        for (const char* const of_length : {"ITK_VoxelUnits", "NRRD_thicknesses[0]", "NRRD_thicknesses[1]",
+                                            "NRRD_thicknesses[2]", "NRRD_thicknesses[3]"}) {
+          fields.Erase(of_length);
+        }
+      }
       image_io->SetMetaDataDictionary(fields);
     }
     image_io->SetNumberOfDimensions(source_.axes);
@@ -244,13 +254,17 @@ class ItkWriter final : public io::ImageWriter {
     if (!same) throw Error(Errc::not_writable, output_.string() + ": what was written reads back differently");
   }
 
-  /// The same place, but for what spacing and direction lose when a file holds their product.
+  /// The same place. A file may hold the product of spacing and direction alone, whose length may be another spacing.
   static bool lies_as(const io::Geometry& a, const io::Geometry& b) {
     const auto near = [](double x, double y) { return std::abs(x - y) <= 1e-9 * (1 + std::abs(y)); };
+    const auto step = [](const io::Geometry& place, std::size_t row, std::size_t axis) {
+      return place.direction[3 * row + axis] * place.spacing[static_cast<int>(axis)];
+    };
     bool same = a.extent == b.extent;
-    for (int axis = 0; axis < 3; ++axis) same = same && near(a.spacing[axis], b.spacing[axis]);
-    for (std::size_t axis = 0; axis < 3; ++axis) same = same && near(a.origin[axis], b.origin[axis]);
-    for (std::size_t i = 0; i < 9; ++i) same = same && near(a.direction[i], b.direction[i]);
+    for (std::size_t row = 0; row < 3; ++row) {
+      same = same && near(a.origin[row], b.origin[row]);
+      for (std::size_t axis = 0; axis < 3; ++axis) same = same && near(step(a, row, axis), step(b, row, axis));
+    }
     return same;
   }
 

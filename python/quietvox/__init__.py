@@ -262,7 +262,8 @@ class _Volume:
 
     def _arranged(self, array):
         array = array.transpose(self._order)
-        return numpy.ascontiguousarray(array.reshape((1,) * (4 - array.ndim) + array.shape), dtype=numpy.float32)
+        array = array.reshape((1,) * (4 - array.ndim) + array.shape)
+        return numpy.require(array, numpy.float32, ["C", "ALIGNED"])
 
 
 def _offset(volume):

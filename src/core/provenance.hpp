@@ -33,6 +33,7 @@ struct Provenance {
   std::string noise_source{};       ///< where it was measured, if not in this volume alone
   std::string stabilise{};          ///< which noise was to be made Gaussian; empty: automatic
   std::optional<DataKind> kind{};   ///< what the numbers of the volume are, where that is known
+  std::string modality{};           ///< CT or MR, which tells how noise is distributed; empty: another, or not known
   std::string stabilised{};         ///< `Rician noise`, `Poisson noise` or `speckle` that was made Gaussian
   /// Who ran the filters, if the same filters may give other voxels elsewhere: `denoise`, which keeps a background that
   /// was cut out, or `ITK`, which filters each volume by itself; else empty.

@@ -143,7 +143,10 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
     count = std::max<std::uint64_t>(count, last->get<std::uint64_t>() + 1);
     const std::string kind = text_of(entry, "kind");
     if (const auto known = FieldType<DataKind>::parse(kind)) {
-      volumes_.push_back({*first, *last, {.kind = known, .kind_source = file + " says " + kind}});
+      HeaderFacts facts = usual_;
+      facts.kind = known;
+      facts.kind_source = file + " says " + kind;
+      volumes_.push_back({*first, *last, std::move(facts)});
     }
   }
   if (count != volumes) volumes_.clear();  // it was another image

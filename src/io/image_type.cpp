@@ -82,4 +82,8 @@ HeaderFacts facts_of(std::span<const KindSaid> said) {
   return {.kind = chosen->kind, .kind_source = chosen->source};
 }
 
+std::string modality_of(const HeaderFacts& header) {
+  return header.are_ct_numbers ? "CT" : header.are_of_mr ? "MR" : "";
+}
+
 }  // namespace quietvox::io

@@ -18,6 +18,9 @@ std::optional<DataKind> kind_of_modality(std::string_view modality);
 /// True for modalities that project X-rays.
 bool is_radiograph(std::string_view modality);
 
+/// CT or MR, where that is known of a volume; else empty.
+std::string modality_of(const HeaderFacts&);
+
 /// What a value of DICOM's Image Type (the third and on), its Frame Type or its Complex Image Component says, in
 /// letters of any case.
 std::optional<DataKind> kind_of_image_type(std::string_view value);

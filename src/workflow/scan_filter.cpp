@@ -12,6 +12,7 @@
 #include "analysis/simple_noise_estimators.hpp"
 #include "io/files/gzip_writer.hpp"
 #include "io/float_precision.hpp"
+#include "io/image_type.hpp"
 #include "io/provenance/provenance_sidecar.hpp"
 #include "io/rescale.hpp"
 #include "io/voxel_loops.hpp"
@@ -240,7 +241,9 @@ void ScanFilter::begin_provenance() {
 
 void ScanFilter::filter(std::size_t volume) {
   const auto [slices, unranged] = input_of(volume);
-  provenance_.kind = unranged->header().kind;
+  const HeaderFacts header = unranged->header();
+  provenance_.kind = header.kind;
+  provenance_.modality = io::modality_of(header);
   if (unfiltered_.leave_out(volume, *unranged)) return write_unfiltered(volume, *slices, *unranged);
   // The offset of the image is that of its first volume. A mask may leave little of a range.
   RangedSource source(*unranged,

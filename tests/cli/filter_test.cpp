@@ -1089,6 +1089,8 @@ TEST_F(FilterCommand, PaddingKeepsItsRealValueInAnotherFormat) {
   }
   quietvox_ok({"add-noise", path("in.dcm"), path("noisy.nii"), "--output-type", "int16"});
   EXPECT_EQ(read("noisy.nii")[0], -3024);
+  EXPECT_NE(read_file(folder_ / "noisy.json").find(R"("Modality": "CT")"), std::string::npos)
+      << "its noise follows no signal, which the next command is to know";
   quietvox_ok({"median", path("in.dcm"), path("d.nii"), "--residual", path("residual.nii")});
   EXPECT_EQ(read("residual.nii"), std::vector<float>(16, 0));
   const Result result = quietvox({"median", path("in.dcm"), path("e.nii"), "--output-type", "uint16"});

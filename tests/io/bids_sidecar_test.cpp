@@ -116,6 +116,19 @@ TEST(KindBeside, ContrastsOfMrAreNoCounts) {
   EXPECT_TRUE(BidsSidecar(folder / "scan.nii", 1).of_volume(0).are_of_mr);
 }
 
+TEST(KindBeside, WhatIsSaidOfVolumesLeavesTheModality) {
+  const TemporaryFolder folder;
+  const auto facts = [&](const std::string& more) {
+    put(folder / "scan.json",
+        R"({"quietvox": "1", "image": "scan.nii", "volumes": [{"first": 0, "last": 0, "kind": ")" + more);
+    return BidsSidecar(folder / "scan.nii", 1).of_volume(0);
+  };
+  EXPECT_TRUE(facts(R"(scalar"}], "Modality": "CT"})").are_ct_numbers);
+  EXPECT_TRUE(facts(R"(magnitude"}], "Modality": "MR"})").are_of_mr);
+  EXPECT_EQ(facts(R"(magnitude"}], "Modality": "MR"})").kind, DataKind::magnitude);
+  EXPECT_FALSE(facts(R"(scalar"}]})").are_ct_numbers);
+}
+
 TEST(KindBeside, WhatTheFileSaysCountsMoreThanTheName) {
   const TemporaryFolder folder;
   put(folder / "sub-1_phase.json", R"({"Modality": "CT"})");

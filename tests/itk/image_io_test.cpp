@@ -263,7 +263,8 @@ TEST(Nrrd, IsReadInEitherByteOrderAndAsText) {
   folder.write("big.nrrd", nrrd("endian: big\nencoding: raw\n",
                                 bytes<std::int16_t>({0, 0x100, 0x200, 0x300, 0x400, 0x500, 0x600, -0x601})));
   folder.write("text.nrrd", nrrd("encoding: text\n", "0 1 2 3\n4 5 6 -7\n"));
-  for (const auto* name : {"little.nrrd", "big.nrrd", "text.nrrd"}) {
+  folder.write("hex.nrrd", nrrd("endian: little\nencoding: hex\n", "0000010002000300\n040005000600f9ff\n"));
+  for (const auto* name : {"little.nrrd", "big.nrrd", "text.nrrd", "hex.nrrd"}) {
     EXPECT_EQ(read_volume(*open_itk_image(folder / name)), expected) << name;
   }
   EXPECT_FALSE(open_itk_image(folder / "text.nrrd")->geometry(0).is_placed);
@@ -338,6 +339,32 @@ TEST(Nrrd, UnitsOfSpaceBecomeMillimetres) {
   }
 }
 
+TEST(Nrrd, LengthsThatAreNowMillimetresAreNotKeptInTheirOldUnit) {
+  const Folder folder;
+  folder.write("a.nrrd", nrrd("space: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,1)\nspace origin: (0,0,0)\n"
+                              "thicknesses: nan nan 0.25\nspace units: \"cm\" \"cm\" \"cm\"\nendian: little\n"
+                              "encoding: raw\n",
+                              bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+  const auto image = open_itk_image(folder / "a.nrrd");
+  write_volumes(*image->writer(folder / "b.nrrd", io::VoxelDomain::real, {}), image->geometry(0),
+                {read_volume(*image)});
+  const std::string written = folder.read("b.nrrd");
+  EXPECT_EQ(written.find("0.25"), std::string::npos) << written;
+  EXPECT_EQ(written.find("cm"), std::string::npos) << written;
+}
+
+/// Headers have cosines of few digits, and NRRD holds their products with the spacing alone.
+TEST(Nrrd, TakesAxesThatAreNotQuiteOneLong) {
+  const Folder folder;
+  const io::Geometry place{.extent = {2, 2, 2},
+                           .spacing = {0.9, 0.9, 3},
+                           .direction = {0.999848, -0.017452, 0, 0.017452, 0.999848, 0, 0, 0, 1}};
+  for (const std::string name : {"a.nrrd", "b.nhdr"}) {
+    write_volumes(*create_itk_image(folder / name, place, 1, {}), place, {{0, 1, 2, 3, 4, 5, 6, 7}});
+    EXPECT_NEAR(open_itk_image(folder / name)->geometry(0).spacing.x, 0.9, 1e-6) << name;
+  }
+}
+
 TEST(Nrrd, KeepsItsFields) {
   const Folder folder;
   folder.write("a.nrrd", nrrd("content: a phantom\nspace: left-posterior-superior\n"
@@ -374,6 +401,31 @@ TEST(MetaImage, KeepsItsFields) {
        {"Scanner = made up", "ElementType = MET_SHORT", "Offset = 1 2 3", "ElementSpacing = 2 3 4"}) {
     EXPECT_NE(written.find(field), std::string::npos) << field << " is missing in\n" << written;
   }
+}
+
+TEST(MetaImage, UnitsOfDistanceBecomeMillimetres) {
+  const Folder folder;
+  const auto opened = [&](const std::string& unit) {
+    folder.write("a.mha",
+                 "ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = False\nOffset = 1000 0 0\n"
+                 "DistanceUnits = " +
+                     unit +
+                     "\nElementSpacing = 10 10 20\nDimSize = 2 2 2\n"
+                     "ElementType = MET_SHORT\nElementDataFile = LOCAL\n" +
+                     bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7}));
+    return open_itk_image(folder / "a.mha");
+  };
+  const auto image = opened("um");
+  EXPECT_EQ(image->geometry(0).spacing, (Spacing{0.01, 0.01, 0.02}));
+  EXPECT_EQ(image->geometry(0).origin, (std::array<double, 3>{1, 0, 0}));
+  EXPECT_EQ(image->warnings(), std::vector<std::string>());
+  write_volumes(*image->writer(folder / "b.mha", io::VoxelDomain::real, {}), image->geometry(0), {read_volume(*image)});
+  EXPECT_EQ(open_itk_image(folder / "b.mha")->geometry(0).spacing, (Spacing{0.01, 0.01, 0.02}));
+  for (const std::string unit : {"mm", "?"}) {
+    EXPECT_EQ(opened(unit)->geometry(0).spacing, (Spacing{10, 10, 20})) << unit;
+    EXPECT_EQ(opened(unit)->warnings(), std::vector<std::string>()) << unit;
+  }
+  EXPECT_EQ(opened("furlong")->warnings().size(), 1U);
 }
 
 TEST(MetaImage, SaysThatItsIntensityFunctionIsNotApplied) {

@@ -126,6 +126,17 @@ TEST(Streaming, AsksTheInputForTheRegionAndTheReachOfTheWindow) {
   expect_equal<Image>(median->GetOutput(), whole->GetOutput(), region);
 }
 
+TEST(Streaming, AnImageWithoutVoxelsIsRefused) {
+  const auto empty = Image::New();
+  empty->SetRegions(noisy_image<Image>({{32, 24, 12}})->GetLargestPossibleRegion());
+  const auto median = Median::New();
+  median->SetInput(empty);
+  EXPECT_THROW(median->Update(), itk::ExceptionObject);
+  const auto automatic = Bilateral::New();
+  automatic->SetInput(empty);
+  EXPECT_THROW(automatic->Update(), itk::ExceptionObject);
+}
+
 TEST(Streaming, AutomaticValuesDoNotDependOnTheRegion) {
   const auto image = noisy_image<Image>({{32, 24, 12}});
   const auto whole = Bilateral::New();

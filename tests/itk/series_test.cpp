@@ -215,6 +215,32 @@ TEST(SeriesImageWriter, TakesAnImageWithoutAPipeline) {
   EXPECT_EQ(rounded(result->GetOutput()), rounded(image));
 }
 
+TEST(SeriesImageWriter, RefusesAnImageOfWhichOnlyAPartIsThere) {
+  const Folder folder;
+  make_scan(folder / "scan.mha");
+  const auto before = folder.names();
+  const auto source = source_of(folder / "scan.mha");
+  source->UpdateOutputInformation();
+  source->GetOutput()->SetRequestedRegion(Image::RegionType({{0, 0, 5}}, {{24, 20, 3}}));
+  source->Update();
+  Image::Pointer image = source->GetOutput();
+  image->DisconnectPipeline();
+  const auto refuses = [&](const Image* part) {
+    const auto writer = SeriesImageWriter::New();
+    writer->SetInput(part);
+    writer->SetSource(source);
+    writer->SetProvenance({{}, {FilterConfig(find_filter("median"))}, "cpu"});
+    writer->SetFileName((folder / "out.mha").string());
+    EXPECT_THROW(writer->Update(), itk::ExceptionObject);
+  };
+  refuses(image);
+  const auto empty = Image::New();  // without voxels
+  empty->CopyInformation(image);
+  empty->SetRegions(image->GetLargestPossibleRegion());
+  refuses(empty);
+  EXPECT_EQ(folder.names(), before);
+}
+
 TEST(SeriesImageWriter, LeavesNothingWhereItFails) {
   const Folder folder;
   make_scan(folder / "scan.mha");

@@ -6,6 +6,7 @@
 #include "cli/json.hpp"
 #include "cli/options_as_filter.hpp"
 #include "cli/thread_options.hpp"
+#include "io/image_type.hpp"
 #include "phantom/philox.hpp"
 #include "phantom/scanner_noise.hpp"
 #include "workflow/input_output.hpp"
@@ -76,10 +77,12 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
       const auto source = image->volume(volume, io::VoxelDomain::real);
       const NoiseParams of_volume = params_of_volume(params, volume);
       NoiseAdder noise(*source, of_volume, execution);
+      const HeaderFacts header = source->header();
       writer->begin_volume(volume, {.requested = provenance.requested,
                                     .resolved = recorded(noise_filter(), of_volume),
                                     .backend = "cpu",
-                                    .kind = source->header().kind});
+                                    .kind = header.kind,
+                                    .modality = io::modality_of(header)});
       ResultWriter noisy(
           *writer, nullptr,
           format == image->format() ? nullptr : image->volume(volume, io::VoxelDomain::real_with_padding), nullptr);

@@ -111,6 +111,7 @@ class SliceReader final : public VolumeSource {
     HeaderFacts said{.kind = first.kind,
                      .kind_source = first.kind_source,
                      .are_ct_numbers = first.modality == "CT",
+                     .are_of_mr = first.modality == "MR",
                      .min_is_white = first.photometric == "MONOCHROME1",
                      .is_radiograph = is_radiograph(first.modality),
                      .object_is_dark = first.object_is_dark,

@@ -156,7 +156,10 @@ void NiftiHeader::set_geometry() {
   const double volume = determinant(r);
   const double qfac = volume < 0 ? -1 : 1;
   set(Fields::pixdim, qfac, 0);
-  if (std::abs(std::abs(volume) - 1) < 1e-4) {
+  const auto product = [&](int a, int b) { return r[a] * r[b] + r[3 + a] * r[3 + b] + r[6 + a] * r[6 + b]; };
+  constexpr double perpendicular = 1e-4;  // the cosine of their angle: what is lost far away is less than a voxel
+  if (std::abs(product(0, 1)) < perpendicular && std::abs(product(0, 2)) < perpendicular &&
+      std::abs(product(1, 2)) < perpendicular) {
     for (int row = 0; row < 3; ++row) r[3 * row + 2] *= qfac;
     const auto q = quaternion(r);
     set(Fields::qform_code, code);

@@ -192,6 +192,7 @@ std::string ProvenanceSidecar::json(std::int64_t clamped_voxels) {
                    {"requested", as_given(volumes_.front().requested)},
                    {"volumes", volumes},
                    {"clamped_voxels", clamped_voxels}};
+  if (const std::string& modality = volumes_.front().modality; !modality.empty()) document["Modality"] = modality;
   if (const std::string& mask = volumes_.front().mask; !mask.empty()) document["mask"] = mask;
   if (const std::string& by = volumes_.front().by; !by.empty()) document["by"] = by;
   for (const Provenance& volume : volumes_) {

@@ -340,6 +340,15 @@ TEST_F(DicomRead, ImageTypesSayWhatThePhaseIs) {
   EXPECT_EQ(kind("ORIGINAL\\PRIMARY\\ARTERIAL_PHASE", "CT"), DataKind::scalar);
 }
 
+TEST_F(DicomRead, OfMrHoldsNoCounts) {
+  const auto is_of_mr = [&](const char* modality) {
+    const DicomSpec spec{.slope = "", .intercept = "", .more = {{DCM_Modality, modality}}};
+    return open(spec)->volume(0, VoxelDomain::stored)->header().are_of_mr;
+  };
+  EXPECT_TRUE(is_of_mr("MR"));
+  EXPECT_FALSE(is_of_mr("PT"));
+}
+
 /// GE says it in a private element, of which some writers lose the type, and which may lie in any block.
 TEST_F(DicomRead, APrivateElementOfGeSaysWhatThePhaseIs) {
   const auto kind = [&](int number, DcmEVR type, const char* made_by = "GEMS_PARM_01", Uint16 block = 0x10) {

@@ -184,6 +184,24 @@ TEST(CreateNifti, GeometryIsReadBackFromSformAndFromQform) {
   }
 }
 
+/// A quaternion would place voxels elsewhere than the matrix does.
+TEST(CreateNifti, AxesThatAreNotPerpendicularHaveNoQuaternion) {
+  test::TemporaryFolder folder;
+  for (const double shear : {0.0, 0.004, 0.3}) {
+    const double length = std::hypot(1, shear);
+    const Geometry geometry{{{4, 3, 2}}, {1, 1, 1}, {1, 2, 3}, {1, 0, 0, 0, 1, shear / length, 0, 0, 1 / length}};
+    const auto path = folder / (std::to_string(shear) + ".nii");
+    const auto writer = create_nifti(path, geometry, 1, {});
+    std::vector<float> voxels(24, 1.5f);
+    writer->begin_volume(0, {});
+    writer->write({voxels.data(), geometry.extent});
+    writer->commit();
+    const Bytes bytes = test::read_file(path);
+    EXPECT_EQ(static_cast<int>(bytes[252]), shear == 0 ? 1 : 0) << shear;  // qform_code
+    EXPECT_EQ(static_cast<int>(bytes[254]), 1) << shear;                   // sform_code
+  }
+}
+
 TEST(CreateNifti, HoldsVolumesInAnyContainer) {
   test::TemporaryFolder folder;
   const Geometry geometry{{{4, 3, 2}}, {1, 1, 1}, {}, {1, 0, 0, 0, 1, 0, 0, 0, 1}};

@@ -6,6 +6,7 @@
 
 #include "analysis/noise_bricks.hpp"
 #include "analysis/noise_map_fit.hpp"
+#include "core/noise_model.hpp"
 
 namespace quietvox {
 
@@ -16,6 +17,10 @@ struct Air {
   bool is_even = false;  ///< its noise is the same everywhere
   double deviation = 0;  ///< median standard deviation of its bricks over their mean
   std::vector<LocalNoise> parts{};
+  NoiseSpectrum spectrum{};  ///< of its noise where there is signal
+  /// How much of the variance of such noise is left in diagonal differences of neighbours, that of white noise being 1.
+  /// 0: not known.
+  double diagonal_share = 0;
 };
 
 /// Finds the air among the dark bricks, whose mean is below `middle`. `are_magnitudes`: a header says so.

@@ -204,6 +204,7 @@ class BrickMeasure {
   NoiseSpectrumFit fit(std::size_t chosen) const;
   Fits fit();
   void compare_air();
+  double sigma_by_air() const;
   bool is_like_structure() const;
   void follow_signal();
   void follow_slices();
@@ -211,6 +212,7 @@ class BrickMeasure {
   void take_structure_off();
   void take_texture_off();
   void take_texture_for_signal(double sigma, std::int64_t parts);
+  void take_noise_of_air();
   void use_air();
 
   const NoiseSpectrumFit& best() const { return fits_->best(); }
@@ -224,6 +226,7 @@ class BrickMeasure {
   Air air_;
   Agreement agrees_ = Agreement::none;  ///< of the noise of tissue with that of air
   bool is_as_air_ = false;              ///< it is as strong as that of the air, which is the same everywhere
+  double by_air_ = 0;                   ///< its sigma, where structure was taken for noise and air tells better
   std::optional<NoiseBricks> others_;   ///< on the other side of the middle
   std::optional<NoiseBricks> sample_;   ///< from all over
   std::optional<NoiseBricks> voxels_;   ///< some of the object's bricks, as they were
@@ -245,7 +248,7 @@ NoiseOfBricks BrickMeasure::run() && {
   take_fit();
   take_structure_off();
   take_texture_off();
-  use_air();
+  by_air_ > 0 && air_.sigma > 0 ? take_noise_of_air() : use_air();
   return std::move(measured_);
 }
 
@@ -334,12 +337,29 @@ void BrickMeasure::compare_air() {
   double sum = 0;
   for (const std::size_t i : best().chosen()) sum += bricks_.mean(static_cast<std::int64_t>(i));
   measured_.signal = sum / static_cast<double>(best().chosen().size());
-  agrees_ = agreement(measured_.signal, std::sqrt(best().variance()), air_.sigma, found_.masked);
+  by_air_ = sigma_by_air();
+  const double sigma = by_air_ > 0 ? by_air_ : std::sqrt(best().variance());
+  agrees_ = agreement(measured_.signal, sigma, air_.sigma, found_.masked);
   if (air_.sigma > 0 && (known_.magnitudes == Magnitudes::yes
                              ? is_dark_tissue(air_, measured_.signal, best(), bricks_.extent(), found_.masked)
                              : agrees_ != Agreement::yes)) {
     air_ = {};
   }
+}
+
+/// Sigma of even air, where what even the flattest parts show is structure; else 0. If it were noise of the air's
+/// spectrum, as that of parallel imaging, which is louder in tissue, diagonal neighbours would differ as much.
+double BrickMeasure::sigma_by_air() const {
+  constexpr double least_left = 0.1;  // of the variance, in their differences
+  constexpr double more = 1.25;       // than these show
+  // Of the air's sigma: they show structure too, but no less than noise. Counts may look like air where they are few.
+  const bool is_sure = known_.magnitudes == Magnitudes::yes;
+  const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
+  if (!air_.is_even || air_.diagonal_share < least_left || found_.impulses.share > 0) return 0;
+  const double at_most = known_.sigma_between_neighbours() / std::sqrt(air_.diagonal_share);
+  if (at_most < least * air_.sigma || at_most > most * air_.sigma) return 0;
+  if (std::sqrt(best().variance()) < more * std::max(at_most, air_.sigma)) return 0;
+  return at_most < more * air_.sigma ? std::max(at_most, air_.sigma) : air_.sigma;
 }
 
 /// Whether what few parts show may as well be structure: it is as smooth along all axes, and usual parts hold far more
@@ -477,6 +497,18 @@ void BrickMeasure::take_texture_for_signal(double sigma, std::int64_t parts) {
   measured_.object = parts;
 }
 
+void BrickMeasure::take_noise_of_air() {
+  take_as_white(model_, by_air_);
+  model_.spectrum = air_.spectrum;
+  model_.distribution = NoiseDistribution::rician;
+  model_.map = {};
+  model_.confidence = Confidence::medium;
+  model_.reason = "even the flattest parts hold more structure than noise; the air was measured instead";
+  measured_.is_by_air = true;
+  measured_.sigma_of_flat = by_air_;
+  measured_.air = {air_.sigma, air_.is_even, air_.deviation};
+}
+
 void BrickMeasure::use_air() {
   constexpr double most_above_tissue = 1.05;  // of sigma, that is chance: air, of many voxels, knows it better
   // If sigma may be mostly structure, air that is much quieter speaks against it.
@@ -488,7 +520,7 @@ void BrickMeasure::use_air() {
     model_.map = is_even ? CoarseField() : best().map(air_.parts, model_.sigma);
   }
   const bool is_uniform = model_.map.values.size() == 1;
-  measured_.air = {air_.sigma, air_.is_even, air_.deviation, {}};
+  measured_.air = {air_.sigma, air_.is_even, air_.deviation};
   if (air_.sigma > model_.sigma && air_.sigma < most_above_tissue * model_.sigma && is_uniform) {
     set_sigma(model_, air_.sigma);
   }

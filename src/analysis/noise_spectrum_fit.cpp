@@ -256,14 +256,23 @@ void NoiseSpectrumFit::fit_spectrum() {
     }
     return weights > 0 ? sum / weights : 0;
   };
-  double reaching = 0, not_reaching = 0;
+  const auto fitted_to_all = [&](std::size_t p) {
+    double sum = 0;
+    for (std::size_t k = 0; k < depth_; ++k) sum += power[k * plane_ + p];
+    return sum / static_cast<double>(depth_);
+  };
+  double reaching = 0, not_reaching = 0, low = 0, at_most = 0;
   for (std::size_t p = 0; p < plane_; ++p) {
     in_plane_[p] = fitted(p, bands_.low[p] ? depth_ / 2 : 0, depth_);
     if (!bands_.low[p] || bands_.lowest[p] || depth_ < 4) continue;
+    low += in_plane_[p];
+    at_most += fitted_to_all(p);
     reaching += fitted(p, 0, depth_ / 2);
     not_reaching += in_plane_[p];
   }
   flatness_ = reaching > 0 ? not_reaching / reaching : 1;
+  // Noise of an ellipsoid of frequencies reaches further across slices at low in-plane frequencies than at high ones.
+  for (std::size_t p = 0; p < plane_ && low > at_most; ++p) in_plane_[p] *= bands_.low[p] ? at_most / low : 1;
 }
 
 void NoiseSpectrumFit::leave_out_lines(std::vector<double>& power, std::span<float> squares) {

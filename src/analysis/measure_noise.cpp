@@ -13,6 +13,7 @@
 #include "analysis/noise_corrections.hpp"
 #include "analysis/noise_impulses.hpp"
 #include "analysis/noise_of_bricks.hpp"
+#include "analysis/noise_pieces.hpp"
 #include "analysis/noise_survey.hpp"
 #include "analysis/simple_noise_estimators.hpp"
 #include "core/swapped_volume.hpp"
@@ -178,17 +179,19 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
   const bool is_large = has_large_voxels(source);
   // A variance that follows the signal as noise does is no structure.
   const bool is_sure = measured.is_by_air || model.signal_variance() != nullptr;
-  const bool is_doubtful = model.confidence == Confidence::low && (has_few_parts || source.extent().z == 1);
+  const bool is_slice = source.extent().z == 1;
+  const bool is_low = model.confidence == Confidence::low;
+  const bool is_doubtful = (is_low && has_few_parts) || (is_slice && model.confidence <= Confidence::medium);
   // Thin struts look like impulses, and what is left of them like noise.
-  const bool may_be_structure =
-      (model.confidence == Confidence::low && model.spectrum.size.voxels() == 1) || model.impulses > many_impulses;
+  const bool may_be_structure = (is_low && model.spectrum.size.voxels() == 1) || model.impulses > many_impulses;
   if (model.confidence == Confidence::none || is_sure ||
       !(is_large || has_few_parts || is_doubtful || may_be_structure)) {
     return model;
   }
   const double fine = estimate_noise(source);
   constexpr double rounding = 0.75;  // of a step: estimate_noise() where the median difference is half a step
-  const double no_noise = std::max(least_between_neighbours * model.sigma, rounding * model.step);
+  constexpr double of_low = 0.15, of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
+  const double no_noise = is_low ? std::max(of_low * model.sigma, rounding * model.step) : of_medium * model.sigma;
   constexpr double hardly = 0.25;
   const bool is_hardly_there = may_be_structure && fine < hardly * model.sigma;
   if ((is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) || (is_hardly_there && fine <= model.step)) {
@@ -243,27 +246,7 @@ bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSou
   return variance(difference) + (variance(alone) - variance(other)) / 2 > much * variance(difference);
 }
 
-}  // namespace
-
-std::size_t memory_to_measure_noise(const Extent& extent) {
-  constexpr std::size_t most = std::size_t{24} << 20;
-  constexpr std::size_t bricks_of_voxel = 8;  // they overlap by half along each axis
-  return std::min(most, bricks_of_voxel * static_cast<std::size_t>(extent.voxels()) * sizeof(float));
-}
-
-NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
-  if (const AxisSwap swap(header_facts(source)); swap) {
-    SwappedVolume swapped(source, swap, execution);
-    return swap(measure_noise(swapped, execution));
-  }
-  return with_last_doubts(with_finest_differences(measure(source, nullptr, execution), source));
-}
-
-NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
-  if (const AxisSwap swap(header_facts(source)); swap) {
-    SwappedVolume swapped(source, swap, execution), swapped_neighbour(neighbour, swap, execution);
-    return swap(measure_noise_with_neighbour(swapped, swapped_neighbour, execution));
-  }
+NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
   const NoiseOfBricks by_itself = measure(source, nullptr, execution);
   const NoiseModel& alone = by_itself.model;
   if (by_itself.is_of_counts) return with_last_doubts(alone);
@@ -318,6 +301,37 @@ NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neig
   model.masked = alone.masked;
   model.background = alone.background;
   return with_last_doubts(std::move(model));
+}
+
+}  // namespace
+
+std::size_t memory_to_measure_noise(const Extent& extent) {
+  constexpr std::size_t most = std::size_t{24} << 20;
+  constexpr std::size_t bricks_of_voxel = 8;  // they overlap by half along each axis
+  return std::min(most, bricks_of_voxel * static_cast<std::size_t>(extent.voxels()) * sizeof(float)) +
+         PieceKeeper::bytes(extent);
+}
+
+NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
+  if (const AxisSwap swap(header_facts(source)); swap) {
+    SwappedVolume swapped(source, swap, execution);
+    return swap(measure_noise(swapped, execution));
+  }
+  PieceKeeper keeper(source);
+  NoiseModel model = with_last_doubts(with_finest_differences(measure(keeper, nullptr, execution), source));
+  model.pieces = keeper.pieces_of_object();
+  return model;
+}
+
+NoiseModel measure_noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
+  if (const AxisSwap swap(header_facts(source)); swap) {
+    SwappedVolume swapped(source, swap, execution), swapped_neighbour(neighbour, swap, execution);
+    return swap(measure_noise_with_neighbour(swapped, swapped_neighbour, execution));
+  }
+  PieceKeeper keeper(source);
+  NoiseModel model = noise_with_neighbour(keeper, neighbour, execution);
+  model.pieces = keeper.pieces_of_object();
+  return model;
 }
 
 }  // namespace quietvox

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "rician_tables.hpp"
 
@@ -101,6 +104,11 @@ NoiseModel Stabilisation::noise_after() const {
   NoiseModel after = noise_;
   after.map = noise_.place_map();
   after.distribution = NoiseDistribution::gaussian;
+  if (noise_.pieces) {
+    std::vector<VolumePiece> pieces = *noise_.pieces;
+    for (VolumePiece& piece : pieces) apply({piece.voxels.data(), piece.extent, {1, 1, 1}, piece.origin}, {});
+    after.pieces = std::make_shared<const std::vector<VolumePiece>>(std::move(pieces));
+  }
   return after;
 }
 

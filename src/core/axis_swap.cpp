@@ -3,6 +3,8 @@
 #include "core/axis_swap.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace quietvox {
 
@@ -16,25 +18,36 @@ AxisSwap::AxisSwap(const VolumeFacts& facts) {
   if (count != 1 || !facts.header.slices_are_even) axis_ = 2;
 }
 
-CoarseField AxisSwap::operator()(const CoarseField& field) const {
-  CoarseField swapped{(*this)(field.size), {}};
-  swapped.values.reserve(field.values.size());
-  for (std::int64_t z = 0; z < swapped.size.z; ++z) {
-    for (std::int64_t y = 0; y < swapped.size.y; ++y) {
-      for (std::int64_t x = 0; x < swapped.size.x; ++x) {
-        const Index3 node = (*this)(Index3{x, y, z});
-        swapped.values.push_back(
-            field.values[static_cast<std::size_t>((node.z * field.size.y + node.y) * field.size.x + node.x)]);
+std::vector<float> AxisSwap::swapped(const std::vector<float>& values, const Extent& extent) const {
+  const Extent size = (*this)(extent);
+  std::vector<float> swapped;
+  swapped.reserve(values.size());
+  for (std::int64_t z = 0; z < size.z; ++z) {
+    for (std::int64_t y = 0; y < size.y; ++y) {
+      for (std::int64_t x = 0; x < size.x; ++x) {
+        const Index3 from = (*this)(Index3{x, y, z});
+        swapped.push_back(values[static_cast<std::size_t>((from.z * extent.y + from.y) * extent.x + from.x)]);
       }
     }
   }
   return swapped;
 }
 
+CoarseField AxisSwap::operator()(const CoarseField& field) const {
+  return {(*this)(field.size), swapped(field.values, field.size)};
+}
+
 NoiseModel AxisSwap::operator()(NoiseModel model) const {
   model.map = (*this)(model.map);
   model.signal_map = (*this)(model.signal_map);
   model.spectrum.across_axis = model.spectrum.across_axis == axis_ ? 2 : axis_;
+  if (model.pieces) {
+    std::vector<VolumePiece> pieces;
+    for (const VolumePiece& piece : *model.pieces) {
+      pieces.push_back({(*this)(piece.origin), (*this)(piece.extent), swapped(piece.voxels, piece.extent)});
+    }
+    model.pieces = std::make_shared<const std::vector<VolumePiece>>(std::move(pieces));
+  }
   return model;
 }
 

@@ -38,6 +38,9 @@ class AxisSwap {
   std::vector<FilterConfig> operator()(std::span<const FilterConfig> chain) const;
 
  private:
+  /// Of values in a box of this extent, x fastest.
+  std::vector<float> swapped(const std::vector<float>& values, const Extent& extent) const;
+
   int axis_ = 2;
 };
 

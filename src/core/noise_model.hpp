@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,13 @@ struct SignalVariance {
   SignalVariance times(double factor) const { return {gain * factor, offset * factor, power}; }
 };
 
+/// A part of a volume.
+struct VolumePiece {
+  Index3 origin{};  ///< of its first voxel in the volume
+  Extent extent;
+  std::vector<float> voxels{};  ///< x fastest
+};
+
 /// The noise of a volume as measured from its voxels.
 struct NoiseModel {
   double sigma = 0;  ///< standard deviation of the noise of a voxel, root mean square over the object; 0: none found
@@ -88,7 +96,9 @@ struct NoiseModel {
   double impulses = 0;       ///< share of voxels that no smooth distribution explains
   bool masked = false;       ///< part of the background is one value
   float background = 0;      ///< that value
-  std::int64_t places = 0;   ///< flat parts of the volume that the measure rests on
+  /// Parts of the object, all of one extent, on which a filter may try its parameters; null: there are none.
+  std::shared_ptr<const std::vector<VolumePiece>> pieces{};
+  std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on
   Confidence confidence = Confidence::high;
   std::string reason{};  ///< why the confidence is not high; a sentence without its stop
 

@@ -373,8 +373,12 @@ std::vector<FilterConfig> resolve_chain(std::span<const FilterConfig> chain, Vol
       return question(filtered);
     };
     VolumeFacts facts = header_facts(source);
-    facts.noise =
-        found_once([&] { return ask([&](VolumeSource& volume) { return measure(volume, execution.silent()); }); });
+    facts.execution = execution.silent();
+    facts.noise = found_once([&] {
+      NoiseModel model = ask([&](VolumeSource& volume) { return measure(volume, execution.silent()); });
+      if (!resolved.empty()) model.pieces = nullptr;  // what a filter leaves depends on the signal
+      return model;
+    });
     facts.intensities = found_once([&] { return ask(intensities); });
     resolved.push_back(step.resolved(facts));
   }

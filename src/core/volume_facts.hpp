@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/execution.hpp"
 #include "core/fields.hpp"
 #include "core/noise_model.hpp"
 #include "core/volume_view.hpp"
@@ -72,6 +73,7 @@ struct VolumeFacts {
   std::function<NoiseModel()> noise = {};           ///< empty: not known yet
   std::function<Range<double>()> intensities = {};  ///< smallest and largest voxel; empty: not known yet
   HeaderFacts header = {};
+  Execution execution{};                    ///< for what a filter tries
   std::vector<Waiting>* waiting = nullptr;  ///< where set, receives the parameters that ask for what is not known yet
 
   /// A fact that the parameter `field` depends on; none where it is not known yet.

@@ -211,14 +211,66 @@ TEST(MeasureNoise, MapOfParallelImaging) {
   }
 }
 
-/// Texture of tissue that is much stronger than the noise of air is not taken for the noise of weak magnitudes.
+/// Texture of tissue that is much stronger than the noise of air is no noise: the air tells it.
 TEST(MeasureNoise, QuietAirSpeaksAgainstTheNoiseOfTissue) {
   const Phantom phantom = make_phantom(PhantomKind::mr, {{128, 144, 32}});
   const Scan noisy = Scan{phantom.extent, phantom.voxels}.with({NoiseKind::rician, 1, test_seed});
   MemoryVolume said({noisy.voxels.data(), noisy.extent}, HeaderFacts{.kind = DataKind::magnitude});
   const NoiseModel model = measure_noise(said, {});
-  EXPECT_LE(model.confidence, Confidence::low);
-  EXPECT_EQ(model.distribution, NoiseDistribution::gaussian);
+  EXPECT_NEAR(model.sigma, 1, 0.25);
+  EXPECT_EQ(model.distribution, NoiseDistribution::rician);
+}
+
+/// Of few slices no part is flat, and edges were taken for noise of twice the strength and more.
+TEST(MeasureNoise, AirTellsTheNoiseOfFewSlices) {
+  for (const std::vector<std::int64_t>& slices : {std::vector<std::int64_t>{10, 18, 26, 34, 42}, {20, 28, 36}}) {
+    Scan few{{{head().extent.x, head().extent.y, std::ssize(slices)}}, {}};
+    for (const std::int64_t z : slices) {
+      const auto first = head().voxels.begin() + z * head().extent.slice();
+      few.voxels.insert(few.voxels.end(), first, first + head().extent.slice());
+    }
+    for (const double truth : {2.0, 5.0}) {
+      const Scan noisy = few.with({NoiseKind::rician, truth, test_seed});
+      MemoryVolume source({noisy.voxels.data(), noisy.extent, {2, 2, 10}});
+      const NoiseModel model = measure_noise(source, {});
+      EXPECT_NEAR(model.sigma, truth, 0.2 * truth) << slices.size() << " slices";
+      EXPECT_EQ(model.distribution, NoiseDistribution::rician) << slices.size() << " slices";
+      EXPECT_LT(model.spectrum.length().x, 1.1);
+    }
+  }
+}
+
+/// Noise of frequencies within an ellipsoid, as where k-space is filled so: not those of a slice times those across.
+TEST(MeasureNoise, OfAnEllipsoidOfFrequencies) {
+  constexpr Extent extent{{48, 48, 32}};
+  constexpr double truth = 20, reach = 0.35;  // cycles per voxel
+  constexpr int waves = 600;
+  std::mt19937 random(test_seed);
+  std::uniform_real_distribution<double> number(-1, 1);
+  Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 1000)};
+  for (int wave = 0; wave < waves; ++wave) {
+    Triple<double> frequency{1, 1, 1};
+    while (std::hypot(frequency.x, frequency.y, frequency.z) > 1) {
+      frequency = {number(random), number(random), number(random)};
+    }
+    const double phase = std::numbers::pi * number(random);
+    for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+      const Triple<double> at = place_of(i, extent);
+      const double turns = reach * (frequency.x * at.x + frequency.y * at.y + frequency.z * at.z);
+      scan.voxels[static_cast<std::size_t>(i)] +=
+          static_cast<float>(truth * std::sqrt(2.0 / waves) * std::cos(2 * std::numbers::pi * turns + phase));
+    }
+  }
+  EXPECT_NEAR(scan.measured().sigma, truth, 0.3 * truth);
+}
+
+/// A clean radiograph has smooth slopes, which are no noise; nor is a part of them.
+TEST(MeasureNoise, SlopesOfACleanMammogramAreNoNoise) {
+  for (const Extent& extent : {Extent{{512, 512, 1}}, Extent{{800, 600, 1}}, Extent{{1024, 1024, 1}}}) {
+    const Phantom phantom = make_phantom(PhantomKind::mammogram, extent);
+    const NoiseModel model = Scan{phantom.extent, phantom.voxels}.measured();
+    EXPECT_EQ(model.trusted_sigma(), 0) << extent.x << ": " << model.describe();
+  }
 }
 
 /// A head whose k-space is cut off by a Tukey window within the slice, before the magnitude is taken. What the flattest
@@ -1767,6 +1819,35 @@ TEST(MeasureNoise, AVolumeThatIsNoisierThanItsNeighbourHasItsOwnNoise) {
     MemoryVolume a({noisy.voxels.data(), noisy.extent}), b({quiet.voxels.data(), quiet.extent});
     EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, level, 0.1 * level);
     EXPECT_NEAR(measure_noise_with_neighbour(b, a, {}).sigma, 5, 0.5) << level;
+  }
+}
+
+/// Slices may lie along any axis.
+TEST(MeasureNoise, KeepsPiecesOfTheObjectAsTheyAre) {
+  for (const Spacing& spacing : {Spacing{1, 1, 1}, Spacing{5, 1, 1}, Spacing{1, 1, 5}}) {
+    Scan scan{{{80, 72, 60}}, std::vector<float>(std::size_t{80} * 72 * 60)};
+    std::mt19937 random(7);
+    for (std::size_t i = 0; i < scan.voxels.size(); ++i) {
+      const bool is_dark = place_of(static_cast<std::int64_t>(i), scan.extent).x < 40;
+      scan.voxels[i] = (is_dark ? 0.0F : 1000.0F) + static_cast<float>(random() % 100);
+    }
+    const VolumeView<float> view{scan.voxels.data(), scan.extent, spacing};
+    view.at(75, 70, 58) = std::numeric_limits<float>::quiet_NaN();
+    MemoryVolume source(view);
+    const NoiseModel model = measure_noise(source, {});
+    ASSERT_TRUE(model.pieces);
+    EXPECT_GE(model.pieces->size(), 2U);
+    for (const VolumePiece& piece : *model.pieces) {
+      EXPECT_GE(piece.origin.x, 20) << "half of it is air";
+      std::size_t i = 0;
+      for (std::int64_t z = 0; z < piece.extent.z; ++z) {
+        for (std::int64_t y = 0; y < piece.extent.y; ++y) {
+          for (std::int64_t x = 0; x < piece.extent.x; ++x) {
+            ASSERT_EQ(piece.voxels[i++], view.at(piece.origin.x + x, piece.origin.y + y, piece.origin.z + z));
+          }
+        }
+      }
+    }
   }
 }
 

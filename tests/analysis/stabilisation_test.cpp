@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -224,6 +225,24 @@ TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {
   EXPECT_EQ(stabilisation.noise_after().sigma, 20);
   EXPECT_EQ(stabilisation.noise_after().map.values.size(), 2U);
   EXPECT_EQ(stabilisation.noise_after().distribution, NoiseDistribution::gaussian);
+}
+
+TEST(Stabilisation, ChangesThePiecesOfTheNoiseAsItChangesTheVolume) {
+  const Extent extent{{9, 7, 5}};
+  NoiseModel noise{.sigma = 20, .distribution = NoiseDistribution::rician, .map = {{{2, 1, 1}}, {0.5F, 1.5F}}};
+  std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()), 30);
+  std::vector<VolumePiece> pieces{{{4, 2, 1}, {{5, 4, 3}}, std::vector<float>(60, 30)}};
+  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(std::move(pieces));
+  const Stabilisation stabilisation(noise, extent);
+  const VolumeView<float> view{voxels.data(), extent};
+  stabilisation.apply(view, {});
+  const NoiseModel after = stabilisation.noise_after();
+  ASSERT_TRUE(after.pieces);
+  const std::vector<float>& changed = after.pieces->front().voxels;
+  EXPECT_EQ(changed.front(), view.at(4, 2, 1));
+  EXPECT_EQ(changed.back(), view.at(8, 5, 3));
+  EXPECT_NE(changed.front(), changed.back());
+  EXPECT_EQ(noise.pieces->front().voxels.front(), 30);
 }
 
 TEST(Stabilisation, IsLeftOutWhereItDoesNothingOrTheMeasureIsNotTrusted) {

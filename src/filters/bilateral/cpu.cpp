@@ -3,10 +3,13 @@
 #include "filters/bilateral.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "filters/bilateral/tiled.hpp"
+#include "filters/common/expected_error.hpp"
 
 namespace quietvox {
 namespace {
@@ -60,8 +63,37 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
       params.map = noise->map;
       params.volume = facts.extent;
     }
+    params.try_out(*this, *noise, facts);
   }
   return params;
+}
+
+void BilateralParams::try_out(const BilateralParams& given, const NoiseModel& noise, const VolumeFacts& facts) {
+  const auto error = ExpectedError::of(noise, facts);
+  if (!error) return;
+  const auto error_of = [&](const BilateralParams& params) {
+    return (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {
+      BilateralParams here = params;
+      here.map = {};
+      here.volume = in.extent;
+      if (range_cut == 0) *here.range_sigma *= level;
+      bilateral_cpu(in, out, here, facts.execution);
+    });
+  };
+  struct Factors {
+    double domain, range;
+  };
+  // A narrower window bears a larger range sigma.
+  constexpr std::array<Factors, 7> tried{{{1, 0.7}, {1, 0.85}, {1, 1.2}, {0.8, 1}, {0.8, 1.2}, {0.6, 1.2}, {0.6, 1.5}}};
+  std::vector<BilateralParams> others;
+  for (const Factors& by : tried) {
+    if (given.domain_sigma && by.domain != 1) continue;
+    BilateralParams& other = others.emplace_back(*this);
+    *other.range_sigma *= by.range;
+    for (int axis = 0; axis < 3; ++axis) (*other.domain_sigma)[axis] *= by.domain;
+    if (!given.domain_sigma && !given.radius) other.radius = automatic_radius(facts, *other.domain_sigma);
+  }
+  *this = best_of(*this, others, error_of);
 }
 
 std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filters/bilateral/kernel.hpp"
+#include "filters/common/expected_error.hpp"
 #include "filters/common/unfiltered_voxels.hpp"
 #include "filters/nlm/kernel.hpp"
 
@@ -315,7 +316,7 @@ void check_magnitudes(const VolumeFacts& facts) {
 NlmParams NlmParams::resolved(const VolumeFacts& facts) const {
   NlmParams params = *this;
   params.resolve_window(facts);
-  params.resolve_by_noise(facts);
+  params.resolve_by_noise(facts, search_radius.has_value());
   if (noise_model == NlmNoise::rician) check_magnitudes(facts);
   return params;
 }
@@ -344,7 +345,7 @@ void NlmParams::resolve_window(const VolumeFacts& facts) {
 }
 
 /// What was best for noise of every kind of `add-noise` at four levels on a head: bench/NOTES.md.
-void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
+void NlmParams::resolve_by_noise(const VolumeFacts& facts, bool is_search_given) {
   constexpr double clearest = 5, usual = 4, least = 0.5, most = 1.5;
   std::optional<NoiseModel> noise;
   const auto needed_for = [&](std::string_view field) {
@@ -385,7 +386,32 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts) {
     const double typical =
         (in_a_plane ? 0.9 * std::pow(clearness, 0.38) : 0.66 * std::pow(clearness, 0.45)) * std::pow(correlated, 0.12);
     strength = std::clamp(typical * strongest, least, most);
+    if (follows_map && search_window()) try_out(*noise, facts, is_search_given);
   }
+}
+
+void NlmParams::try_out(const NoiseModel& noise, const VolumeFacts& facts, bool is_search_given) {
+  if (noise_model == NlmNoise::rician) return;  // pieces have no true values
+  const auto error = ExpectedError::of(noise, facts);
+  if (!error) return;
+  const auto error_of = [&](const NlmParams& params) {
+    return (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {
+      NlmParams here = params;
+      here.map = {};
+      here.volume = in.extent;
+      *here.sigma *= level;
+      nlm_cpu(in, out, here, facts.execution);
+    });
+  };
+  std::vector<NlmParams> others;
+  for (const double times : {0.8, 1.25}) others.emplace_back(*this).strength = times * *strength;
+  if (!is_search_given) {
+    NlmParams near = others.back();
+    Radius3& window = **near.search_radius;
+    for (int axis = 0; axis < 3; ++axis) window[axis] = std::min(window[axis], 2);
+    others.push_back(near);
+  }
+  *this = best_of(*this, others, error_of);
 }
 
 std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {

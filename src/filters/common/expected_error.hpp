@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/noise_model.hpp"
+#include "core/volume_facts.hpp"
+#include "core/volume_view.hpp"
+
+namespace quietvox {
+
+/// The error that a filter is expected to leave in a volume with Gaussian noise, tried on pieces of it: mean square
+/// over the variance of the noise, by Stein's unbiased risk estimate (Stein 1981),
+///
+///     E |f(y) - x|^2 / n = |f(y) - y|^2 / n - sigma^2 + 2 tr(C J) / n
+///
+/// where C is the covariance of the noise and J the Jacobian of f; the trace is that of one random change b of all
+/// voxels, correlated as the noise, sigma^2 b (f(y + e b) - f(y)) / e (Ramani, Blu and Unser 2008). No truth is needed.
+/// It says which of several parameters is best; its own error is some hundredths, and more as sigma is wrong.
+class ExpectedError {
+ public:
+  /// Filters a piece, less its mean; `level`: its noise over the sigma of the volume.
+  using Run = std::function<void(VolumeView<const float> in, VolumeView<float> out, double level)>;
+
+  /// None where there are no pieces, or where the noise is not known or not Gaussian.
+  static std::optional<ExpectedError> of(const NoiseModel&, const VolumeFacts&);
+
+  double operator()(const Run&) const;
+
+ private:
+  struct Piece {
+    std::vector<float> voxels, changed;
+    double level, step;
+  };
+
+  double sigma_ = 0;
+  Extent size_;
+  Spacing spacing_{1, 1, 1};
+  std::vector<float> change_;  ///< of each voxel, in steps
+  std::vector<Piece> pieces_;
+};
+
+/// What is better than `usual` by more than chance, the best of `others` if there is one. `error_of` gives the expected
+/// error.
+template <class Params, class ErrorOf>
+Params best_of(Params usual, const std::vector<Params>& others, const ErrorOf& error_of) {
+  constexpr double clearly = 0.98, by_chance = 0.005;
+  double least = clearly * error_of(usual) - by_chance;
+  for (const Params& other : others) {
+    if (const double error = error_of(other); error < least) {
+      least = error;
+      usual = other;
+    }
+  }
+  return usual;
+}
+
+}  // namespace quietvox

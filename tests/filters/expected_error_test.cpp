@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The quietvox authors
+// SPDX-License-Identifier: Apache-2.0
+#include "filters/common/expected_error.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu_backend.hpp"
+#include "core/memory_volume.hpp"
+#include "filters/bilateral.hpp"
+#include "filters/nlm.hpp"
+#include "filters/registry.hpp"
+#include "support/volumes.hpp"
+#include "support/white_noise.hpp"
+
+namespace quietvox::test {
+namespace {
+
+constexpr double sigma = 10;
+constexpr Extent extent{{72, 72, 36}};
+
+/// Waves of all directions: each voxel differs from its neighbours.
+Volume waves() {
+  Volume volume(extent);
+  std::size_t i = 0;
+  for (std::int64_t z = 0; z < extent.z; ++z) {
+    for (std::int64_t y = 0; y < extent.y; ++y) {
+      for (std::int64_t x = 0; x < extent.x; ++x) {
+        const auto wave = [](std::int64_t at) {
+          return std::sin(2 * std::numbers::pi * static_cast<double>(at) / 7.3);
+        };
+        volume.voxels[i++] = static_cast<float>(500 + 60 * wave(x) * wave(y) * wave(z));
+      }
+    }
+  }
+  return volume;
+}
+
+/// Grains of two values.
+Volume grains() {
+  Volume volume = waves();
+  std::mt19937 random(5);
+  for (std::int64_t z = 0; z < extent.z; z += 4) {
+    for (std::int64_t y = 0; y < extent.y; y += 4) {
+      for (std::int64_t x = 0; x < extent.x; x += 4) {
+        const float value = random() % 2 == 0 ? 400 : 600;
+        for (std::int64_t i = 0; i < 64; ++i) volume.view().at(x + i % 4, y + i / 4 % 4, z + i / 16) = value;
+      }
+    }
+  }
+  return volume;
+}
+
+double mean_square(const Volume& a, const Volume& b, std::int64_t margin) {
+  double sum = 0, count = 0;
+  for (std::int64_t z = margin; z < a.extent.z - margin; ++z) {
+    for (std::int64_t y = margin; y < a.extent.y - margin; ++y) {
+      for (std::int64_t x = margin; x < a.extent.x - margin; ++x) {
+        const double difference = static_cast<double>(a.view().at(x, y, z)) - static_cast<double>(b.view().at(x, y, z));
+        sum += difference * difference;
+        ++count;
+      }
+    }
+  }
+  return sum / count;
+}
+
+BilateralParams bilateral_of(double domain_sigma, double range_sigma) {
+  BilateralParams params;
+  params.domain_sigma = {domain_sigma, domain_sigma, domain_sigma};
+  params.range_sigma = range_sigma;
+  return params.resolved({extent, {1, 1, 1}});
+}
+
+TEST(ExpectedError, IsTheErrorThatTheTruthShows) {
+  for (const Volume& truth : {waves(), grains()}) {
+    const Volume noisy = with_white_noise(truth, sigma, 91);
+    NoiseModel noise{.sigma = sigma};
+    noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
+    const auto error = ExpectedError::of(noise, {extent, {1, 1, 1}});
+    ASSERT_TRUE(error);
+    for (const double domain_sigma : {0.6, 1.0, 1.5}) {
+      for (const double range_sigma : {20.0, 40.0, 100.0}) {
+        const BilateralParams params = bilateral_of(domain_sigma, range_sigma);
+        Volume result(extent);
+        bilateral_cpu(noisy.view(), result.view(), params, {});
+        const double expected = (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {
+          EXPECT_EQ(level, 1);
+          bilateral_cpu(in, out, params, {});
+        });
+        const double actual = mean_square(result, truth, 4) / (sigma * sigma);
+        EXPECT_NEAR(expected, actual, 0.02 + 0.01 * actual) << domain_sigma << ' ' << range_sigma;
+      }
+    }
+  }
+}
+
+/// Noise of the lower half of the frequencies along x, as its spectrum says.
+TEST(ExpectedError, HeedsTheCorrelationOfTheNoise) {
+  const Volume truth = waves();
+  Volume noisy = truth;
+  const Volume white = with_white_noise(Volume(extent), sigma, 93);
+  double energy = 0;
+  const auto weight = [](std::int64_t distance) {
+    return distance == 0 ? 0.5
+                         : std::sin(std::numbers::pi * static_cast<double>(distance) / 2) /
+                               (std::numbers::pi * static_cast<double>(distance));
+  };
+  for (std::int64_t distance = -20; distance <= 20; ++distance) energy += weight(distance) * weight(distance);
+  for (std::int64_t i = 0; i < extent.voxels(); ++i) {
+    const std::int64_t x = i % extent.x;
+    double sum = 0;
+    for (std::int64_t distance = -20; distance <= 20; ++distance) {
+      const std::int64_t from = (x + distance + extent.x) % extent.x;
+      sum += weight(distance) * static_cast<double>(white.voxels[static_cast<std::size_t>(i - x + from)]);
+    }
+    noisy.voxels[static_cast<std::size_t>(i)] += static_cast<float>(sum / std::sqrt(energy));
+  }
+  NoiseModel noise{.sigma = sigma, .spectrum = {{{8, 1, 1}}, {2, 2, 2, 2, 0, 0, 0, 0}, {1}}};
+  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
+  for (const double domain_sigma : {0.6, 1.0}) {
+    const BilateralParams params = bilateral_of(domain_sigma, 35);
+    Volume result(extent);
+    bilateral_cpu(noisy.view(), result.view(), params, {});
+    const auto run = [&](VolumeView<const float> in, VolumeView<float> out, double) {
+      bilateral_cpu(in, out, params, {});
+    };
+    const double actual = mean_square(result, truth, 4) / (sigma * sigma);
+    EXPECT_NEAR((*ExpectedError::of(noise, {extent, {1, 1, 1}}))(run), actual, 0.05) << domain_sigma;
+    NoiseModel as_white = noise;
+    as_white.spectrum = {};
+    EXPECT_GT(std::abs((*ExpectedError::of(as_white, {extent, {1, 1, 1}}))(run)-actual), 0.1) << domain_sigma;
+  }
+}
+
+TEST(ExpectedError, IsNotToldWhereNoiseIsOfAnotherKind) {
+  const VolumeFacts facts{extent, {1, 1, 1}};
+  NoiseModel noise{.sigma = sigma};
+  EXPECT_FALSE(ExpectedError::of(noise, facts)) << "there are no pieces";
+  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, waves().voxels});
+  EXPECT_TRUE(ExpectedError::of(noise, facts));
+  NoiseModel counts = noise, unknown = noise, spotted = noise;
+  counts.distribution = NoiseDistribution::poisson;
+  counts.poisson = {3, 0};
+  unknown.confidence = Confidence::none;
+  spotted.impulses = 0.01;
+  for (const NoiseModel& other : {counts, unknown, spotted}) {
+    EXPECT_FALSE(ExpectedError::of(other, facts)) << other.describe();
+  }
+}
+
+/// The error that a filter leaves by these parameters; automatic where nothing is given.
+double error_left(const char* filter, const Volume& noisy, const Volume& truth,
+                  const std::vector<std::pair<const char*, std::string>>& given) {
+  FilterConfig config(find_filter(filter));
+  for (const auto& [field, value] : given) config.set(field, value);
+  MemoryVolume source(noisy.view());
+  const auto backend = make_cpu_backend();
+  NoiseModel noise{.sigma = sigma, .contrast = 4 * sigma};
+  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
+  const std::vector chain =
+      resolve_chain(std::vector{config}, source, *backend, {}, [&](VolumeSource&, const Execution&) { return noise; });
+  Volume result(extent);
+  backend->run(chain, noisy.view(), result.view(), {});
+  return mean_square(result, truth, 0);
+}
+
+/// What suits waves spoils grains, and the other way round.
+TEST(ExpectedError, ChoosesWhatIsNearTheBestOfAGrid) {
+  for (const bool are_waves : {true, false}) {
+    const Volume truth = are_waves ? waves() : grains(), noisy = with_white_noise(truth, sigma, 92);
+    double best = error_left("bilateral", noisy, truth, {});
+    const double automatic = best;
+    for (const char* domain_sigma : {"0.6", "0.8", "1"}) {
+      for (const char* range_sigma : {"20", "27", "35"}) {
+        best = std::min(best, error_left("bilateral", noisy, truth,
+                                         {{"domain-sigma", domain_sigma}, {"range-sigma", range_sigma}}));
+      }
+    }
+    EXPECT_LT(automatic, 1.05 * best + 0.01 * sigma * sigma) << are_waves;
+    EXPECT_GT(error_left("bilateral", noisy, truth, {{"domain-sigma", are_waves ? "1" : "0.6"}}), 1.1 * automatic);
+  }
+}
+
+}  // namespace
+}  // namespace quietvox::test

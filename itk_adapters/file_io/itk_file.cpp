@@ -207,8 +207,9 @@ void take_unit(ItkHeader& header, const HeaderLines& lines, std::initializer_lis
   const auto size = mm_per_unit(lines.at(*field));
   if (size) header.mm_per_unit = *size;
   if (!size) {
-    header.warning = header.header.string() + ": " + *field + " " + lines.at(*field) +
-                     " are not one known unit of length; millimetres are assumed";
+    if (!header.warning.empty()) header.warning += "; ";
+    header.warning += header.header.string() + ": " + *field + " " + lines.at(*field) +
+                      " are not one known unit of length; millimetres are assumed";
   }
 }
 

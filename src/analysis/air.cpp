@@ -97,6 +97,7 @@ NoiseSpectrum spectrum_of(const std::vector<double>& correlation, const Extent& 
   const auto along_x = energies_of_distances(size.x), along_y = energies_of_distances(size.y),
              along_z = energies_of_distances(size.z);
   NoiseSpectrum spectrum{size, std::vector<float>(plane), std::vector<float>(depth)};
+  double sum = 0;
   for (std::size_t k = 0; k < depth; ++k) {
     for (std::size_t p = 0; p < plane; ++p) {
       double power = 0;
@@ -107,10 +108,13 @@ NoiseSpectrum spectrum_of(const std::vector<double>& correlation, const Extent& 
         }
       }
       power = std::max(power, 0.0);
-      spectrum.in_plane[p] += static_cast<float>(power / static_cast<double>(depth));
-      spectrum.across[k] += static_cast<float>(power / static_cast<double>(plane));
+      sum += power;
+      spectrum.in_plane[p] += static_cast<float>(power);
+      spectrum.across[k] += static_cast<float>(power);
     }
   }
+  for (float& power : spectrum.in_plane) power *= static_cast<float>(static_cast<double>(plane) / sum);
+  for (float& power : spectrum.across) power *= static_cast<float>(static_cast<double>(depth) / sum);
   return spectrum;
 }
 

@@ -94,7 +94,7 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
       .may_have_borders = header.is_radiograph && !header.object_is_dark,
       .has_large_voxels = has_large_voxels(source),
       .is_difference = neighbour != nullptr,
-      .sigma_between_neighbours = [&] { return scale * estimate_noise(source); }};
+      .sigma_between_neighbours = found_once([&] { return scale * estimate_noise(source); })};
   NoiseOfBricks measured = header.object_is_dark ? noise_of_dark_object(bricks, known, header.are_counts, execution)
                                                  : noise_of_bricks(bricks, known, execution);
   scale_by(measured.model, 1 / scale);
@@ -189,9 +189,10 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
     return model;
   }
   const double fine = estimate_noise(source);
-  constexpr double rounding = 0.75;  // of a step: estimate_noise() where the median difference is half a step
-  constexpr double of_low = 0.15, of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
-  const double no_noise = is_low ? std::max(of_low * model.sigma, rounding * model.step) : of_medium * model.sigma;
+  constexpr double rounding = 0.75;   // of a step: estimate_noise() where the median difference is half a step
+  constexpr double of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
+  const double no_noise =
+      is_low ? std::max(least_between_neighbours * model.sigma, rounding * model.step) : of_medium * model.sigma;
   constexpr double hardly = 0.25;
   const bool is_hardly_there = may_be_structure && fine < hardly * model.sigma;
   if ((is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) || (is_hardly_there && fine <= model.step)) {

@@ -248,7 +248,11 @@ NoiseOfBricks BrickMeasure::run() && {
   take_fit();
   take_structure_off();
   take_texture_off();
-  by_air_ > 0 && air_.sigma > 0 ? take_noise_of_air() : use_air();
+  if (by_air_ > 0 && air_.sigma > 0) {
+    take_noise_of_air();
+  } else {
+    use_air();
+  }
   return std::move(measured_);
 }
 
@@ -347,19 +351,25 @@ void BrickMeasure::compare_air() {
   }
 }
 
-/// Sigma of even air, where what even the flattest parts show is structure; else 0. If it were noise of the air's
-/// spectrum, as that of parallel imaging, which is louder in tissue, diagonal neighbours would differ as much.
+/// Sigma of noise as in even air, where what even the flattest parts show is structure; else 0. If it were noise of the
+/// air's spectrum, as that of parallel imaging, which is louder in tissue, diagonal neighbours would differ as much.
 double BrickMeasure::sigma_by_air() const {
   constexpr double least_left = 0.1;  // of the variance, in their differences
   constexpr double more = 1.25;       // than these show
   // Of the air's sigma: they show structure too, but no less than noise. Counts may look like air where they are few.
   const bool is_sure = known_.magnitudes == Magnitudes::yes;
   const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
-  if (!air_.is_even || air_.diagonal_share < least_left || found_.impulses.share > 0) return 0;
+  const double shown = std::sqrt(best().variance());
+  if (!air_.is_even || air_.diagonal_share < least_left || found_.impulses.share > 0 || shown < more * air_.sigma) {
+    return 0;
+  }
   const double at_most = known_.sigma_between_neighbours() / std::sqrt(air_.diagonal_share);
   if (at_most < least * air_.sigma || at_most > most * air_.sigma) return 0;
-  if (std::sqrt(best().variance()) < more * std::max(at_most, air_.sigma)) return 0;
-  return at_most < more * air_.sigma ? std::max(at_most, air_.sigma) : air_.sigma;
+  if (shown < more * at_most) return 0;
+  // Noise may be louder in tissue, but structure that is far stronger shows in neighbours, too.
+  constexpr double far_more = 2;
+  const bool is_structure = at_most > more * air_.sigma && shown > far_more * at_most;
+  return is_structure ? air_.sigma : std::max(at_most, air_.sigma);
 }
 
 /// Whether what few parts show may as well be structure: it is as smooth along all axes, and usual parts hold far more
@@ -502,11 +512,14 @@ void BrickMeasure::take_noise_of_air() {
   model_.spectrum = air_.spectrum;
   model_.distribution = NoiseDistribution::rician;
   model_.map = {};
-  model_.confidence = Confidence::medium;
-  model_.reason = "even the flattest parts hold more structure than noise; the air was measured instead";
+  model_.places = std::ssize(air_.parts);
+  measured_.steepness = measured_.floor = 1;
   measured_.is_by_air = true;
   measured_.sigma_of_flat = by_air_;
   measured_.air = {air_.sigma, air_.is_even, air_.deviation};
+  if (model_.confidence == Confidence::none) return;
+  model_.confidence = Confidence::medium;
+  model_.reason = "even the flattest parts hold more structure than noise; the air was measured instead";
 }
 
 void BrickMeasure::use_air() {

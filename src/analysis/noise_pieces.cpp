@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -51,8 +52,8 @@ void PieceKeeper::read(VolumeView<float> slices) {
   for (VolumePiece& piece : pieces_) {
     const std::int64_t first = std::max(piece.origin.z, slices.origin.z);
     const std::int64_t last = std::min(piece.origin.z + piece.extent.z, slices.origin.z + slices.extent.z);
-    float* to = piece.voxels.data() + std::max<std::int64_t>(first - piece.origin.z, 0) * piece.extent.slice();
     for (std::int64_t z = first; z < last; ++z) {
+      float* to = piece.voxels.data() + (z - piece.origin.z) * piece.extent.slice();
       for (std::int64_t y = 0; y < piece.extent.y; ++y, to += piece.extent.x) {
         std::copy_n(slices.row(piece.origin.y + y, z - slices.origin.z) + piece.origin.x, piece.extent.x, to);
       }
@@ -62,6 +63,7 @@ void PieceKeeper::read(VolumeView<float> slices) {
 
 std::shared_ptr<const std::vector<VolumePiece>> PieceKeeper::pieces_of_object() const {
   constexpr double most_lowest = 0.05;  // of a piece's voxels: more are a background that was cut out
+  constexpr double dark = 0.15;         // of the way from the lowest voxel to the brightest piece
   constexpr std::size_t fewest = 2, most = 5;
   if (header().object_is_dark) return nullptr;
   const auto is_whole = [](const VolumePiece& piece) {
@@ -74,9 +76,13 @@ std::shared_ptr<const std::vector<VolumePiece>> PieceKeeper::pieces_of_object() 
     if (is_whole(piece)) whole.push_back(&piece);
   }
   if (whole.size() < fewest) return nullptr;
-  const auto [darkest, brightest] = std::ranges::minmax(whole, {}, [](const auto* piece) { return mean_of(*piece); });
-  const double middle = mean_of(*darkest) / 2 + mean_of(*brightest) / 2;
-  std::erase_if(whole, [middle](const VolumePiece* piece) { return mean_of(*piece) < middle; });
+  double lowest = std::numeric_limits<double>::infinity(), brightest = -lowest;
+  for (const VolumePiece* const piece : whole) {
+    lowest = std::min(lowest, static_cast<double>(*std::ranges::min_element(piece->voxels)));
+    brightest = std::max(brightest, mean_of(*piece));
+  }
+  const double air = lowest + dark * (brightest - lowest);
+  std::erase_if(whole, [air](const VolumePiece* piece) { return mean_of(*piece) < air; });
   if (whole.size() < fewest) return nullptr;
   std::vector<VolumePiece> kept;
   const std::size_t count = std::min(most, whole.size());

@@ -272,7 +272,8 @@ void NoiseSpectrumFit::fit_spectrum() {
   }
   flatness_ = reaching > 0 ? not_reaching / reaching : 1;
   // Noise of an ellipsoid of frequencies reaches further across slices at low in-plane frequencies than at high ones.
-  for (std::size_t p = 0; p < plane_ && low > at_most; ++p) in_plane_[p] *= bands_.low[p] ? at_most / low : 1;
+  if (low <= at_most) return;
+  for (std::size_t p = 0; p < plane_; ++p) in_plane_[p] *= bands_.low[p] ? at_most / low : 1;
 }
 
 void NoiseSpectrumFit::leave_out_lines(std::vector<double>& power, std::span<float> squares) {

@@ -20,17 +20,17 @@ AxisSwap::AxisSwap(const VolumeFacts& facts) {
 
 std::vector<float> AxisSwap::swapped(const std::vector<float>& values, const Extent& extent) const {
   const Extent size = (*this)(extent);
-  std::vector<float> swapped;
-  swapped.reserve(values.size());
+  std::vector<float> result;
+  result.reserve(values.size());
   for (std::int64_t z = 0; z < size.z; ++z) {
     for (std::int64_t y = 0; y < size.y; ++y) {
       for (std::int64_t x = 0; x < size.x; ++x) {
         const Index3 from = (*this)(Index3{x, y, z});
-        swapped.push_back(values[static_cast<std::size_t>((from.z * extent.y + from.y) * extent.x + from.x)]);
+        result.push_back(values[static_cast<std::size_t>((from.z * extent.y + from.y) * extent.x + from.x)]);
       }
     }
   }
-  return swapped;
+  return result;
 }
 
 CoarseField AxisSwap::operator()(const CoarseField& field) const {
@@ -38,6 +38,7 @@ CoarseField AxisSwap::operator()(const CoarseField& field) const {
 }
 
 NoiseModel AxisSwap::operator()(NoiseModel model) const {
+  if (!*this) return model;
   model.map = (*this)(model.map);
   model.signal_map = (*this)(model.signal_map);
   model.spectrum.across_axis = model.spectrum.across_axis == axis_ ? 2 : axis_;

@@ -48,11 +48,11 @@ struct BilateralParams {
     return std::tuple{
         field("domain-sigma", &BilateralParams::domain_sigma, {1e-6, 1e6}, "mm",
               "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, more where the noise is "
-              "correlated, and down to 0.6 of that where it is white and less leaves less error."),
+              "correlated, times 0.6 to 1 if that leaves less error."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
               "Standard deviation of the intensity weight; auto: 2 to 3.5 times the measured noise of each voxel, "
-              "most where noise is stronger than structure, times 0.7 to 1.5 where the noise is white and that leaves "
-              "less error; 0 changes nothing."),
+              "most where noise is stronger than structure, times 0.7 to 1.5 if that leaves less error; 0 changes "
+              "nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &BilateralParams::truncate, {0.1, 10}, "domain-sigma",

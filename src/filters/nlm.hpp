@@ -59,12 +59,12 @@ struct NlmParams {
               "the noise is strong or correlated."),
         field("search-radius", &NlmParams::search_radius, {0, largest_search_radius}, "voxel",
               "Half width of the search window, per axis; auto: three in-plane voxels, or five for windows "
-              "within slices, or two where the noise is white and that leaves less error; all: the whole slice."),
+              "within slices, or two if that leaves less error; all: the whole slice."),
         field("sigma", &NlmParams::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: measured, with its local strength; 0 changes nothing."),
         field("strength", &NlmParams::strength, {0, 100}, "sigma",
               "Smoothing strength h, in sigmas; larger smooths more; auto: from the ratio of contrast to noise, and "
-              "times 0.8 or 1.25 where the noise is white and that leaves less error."),
+              "times 0.8 or 1.25 if that leaves less error."),
         field("noise-bias", &NlmParams::noise_bias, {0, 10}, "sigma^2",
               "Patch distance expected from noise, in noise variances; two patches of pure noise differ by 2."),
         field("noise-model", &NlmParams::noise_model, "Distribution of the noise; rician: of MR magnitude images."),

@@ -102,6 +102,7 @@ NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& mask
   if (tells && (masks_hide_no_air_ || !may_hide_air)) return model;
   const auto source = open_whole();
   NoiseModel whole = measure(volume, *source, execution);
+  whole.pieces = model.pieces;  // none that lies outside
   masks_hide_no_air_ =
       whole.distribution != NoiseDistribution::rician && !(header.object_is_dark && whole.signal_variance());
   if (whole.trusted_sigma() == 0) return model;

@@ -126,10 +126,14 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
-    if (!mask_) return noise_of_volumes_.measure(volume, reaching, execution);
-    return noise_of_volumes_.measure_masked(volume, reaching, execution, [&] {
-      return std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
-    });
+    if (mask_) {
+      return noise_of_volumes_.measure_masked(volume, reaching, execution, [&] {
+        return std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
+      });
+    }
+    NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
+    if (count() > 1) model.pieces = nullptr;  // volumes of a series are to be filtered alike
+    return model;
   };
 }
 

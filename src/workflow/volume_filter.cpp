@@ -150,6 +150,7 @@ VolumeFilter::VolumeFilter(const VolumeChain& chain, VolumeSource& source, const
   const auto remember = [&](VolumeSource& reaching, const Execution& step_execution) {
     const NoiseModel model = measure(frame_->as_it_is(reaching), step_execution);
     noise_.push_back(frame_->by_volume(model));
+    noise_.back().pieces = nullptr;
     return frame_->by_filters(model);
   };
   std::optional<NoiseModel> of_first;  // of what reaches the first filter

@@ -205,10 +205,12 @@ TEST_F(Tools, FiltersTellTheNoiseThatTheyFound) {
 /// What a filter takes for the standard deviation of the noise of an image, by default.
 double sigma_taken(const Json& filter, const Json& noise) {
   const Json& values = filter["parameters"];
-  const bool is_clear = noise["contrast"] >= noise["sigma"];
-  if (filter["name"] == "bilateral")
-    return values["range_sigma"].get<double>() / (is_clear ? 2.5 : 3) * noise["sigma"].get<double>() /
-           noise["highest"].get<double>();
+  if (filter["name"] == "bilateral") {  // of what is tried, it takes the best
+    const double sigma = noise["sigma"], sigmas = values["range_sigma"].get<double>() / sigma;
+    EXPECT_GE(sigmas, 0.7 * 2 - 1e-6);
+    EXPECT_LE(sigmas, 1.5 * 3.5 + 1e-6);
+    return sigma;
+  }
   if (filter["name"] == "adaptive-bilateral") return values["lowest_range_sigma"].get<double>() * 2;
   return values["sigma"];
 }

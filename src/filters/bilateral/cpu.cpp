@@ -69,7 +69,7 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
 }
 
 void BilateralParams::try_out(const BilateralParams& given, const NoiseModel& noise, const VolumeFacts& facts) {
-  const auto error = ExpectedError::of(noise, facts);
+  const auto error = ExpectedError::of(noise, facts, halo());
   if (!error) return;
   const auto error_of = [&](const BilateralParams& params) {
     return (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {

@@ -11,14 +11,6 @@
 namespace quietvox {
 namespace {
 
-/// Voxels nearer to the border of a piece do not see all that they see in the volume.
-std::int64_t margin(std::int64_t voxels) {
-  constexpr std::int64_t usual = 4;
-  return voxels > 3 * usual ? usual : 0;
-}
-
-constexpr double white = 1.15;  // voxels of correlation
-
 /// 1 or -1 by chance, the same in each run: the top bit of a multiple of the golden ratio, mixed.
 float sign(std::uint64_t number) {
   std::uint64_t bits = (number + 1) * 0x9E3779B97F4A7C15ULL;
@@ -53,12 +45,13 @@ std::vector<float> random_change(const NoiseSpectrum& spectrum, const Extent& ex
   NoiseSpectrum root = spectrum;  // of the weights
   for (float& power : root.in_plane) power = std::sqrt(power);
   for (float& power : root.across) power = std::sqrt(power);
-  const Triple<double> length = spectrum.length();
+  Extent sizes = spectrum.size;
+  std::swap(sizes[spectrum.across_axis], sizes.z);
   for (int axis = 0; axis < 3; ++axis) {
-    if (length[axis] <= white) continue;
+    if (sizes[axis] == 1) continue;
     std::vector<double> weights;
     double energy = 0;
-    for (int distance = 0; distance < std::min<std::int64_t>(spectrum.size[axis], extent[axis]); ++distance) {
+    for (int distance = 0; distance < std::min<std::int64_t>(sizes[axis], (extent[axis] + 1) / 2); ++distance) {
       Triple<double> along{};
       along[axis] = distance;
       weights.push_back(root.correlation(along));
@@ -72,16 +65,25 @@ std::vector<float> random_change(const NoiseSpectrum& spectrum, const Extent& ex
 
 }  // namespace
 
-std::optional<ExpectedError> ExpectedError::of(const NoiseModel& noise, const VolumeFacts& facts) {
+std::optional<ExpectedError> ExpectedError::of(const NoiseModel& noise, const VolumeFacts& facts,
+                                               const Radius3& reach) {
   constexpr double few_impulses = 0.0005;  // which no filter of a mean takes away
   constexpr double small = 0.05;           // the change, in sigmas
-  if (!noise.pieces || noise.pieces->empty() || noise.trusted_sigma() == 0 || noise.signal_variance() ||
-      noise.impulses > few_impulses || noise.spectrum.across_axis != 2) {
+  constexpr double too_far = 1.8;          // voxels of correlation, whose spectrum is not known well enough
+  const Triple<double> length = noise.spectrum.length();
+  if (!noise.pieces || noise.pieces->empty() || noise.sigma == 0 || noise.confidence < Confidence::medium ||
+      std::max({length.x, length.y, length.z}) > too_far || noise.distribution != NoiseDistribution::gaussian ||
+      noise.impulses > few_impulses) {
     return std::nullopt;
   }
   ExpectedError error;
   error.sigma_ = noise.sigma;
   error.size_ = noise.pieces->front().extent;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (error.size_[axis] == facts.extent[axis]) continue;  // the border of the piece is that of the volume
+    error.margin_[axis] = reach[axis];
+    if (3 * error.margin_[axis] > error.size_[axis]) return std::nullopt;
+  }
   error.spacing_ = facts.spacing;
   error.change_ = random_change(noise.spectrum, error.size_);
   for (const VolumePiece& piece : *noise.pieces) {
@@ -108,9 +110,9 @@ double ExpectedError::operator()(const Run& run) const {
     const double variance = sigma_ * sigma_ * piece.level * piece.level;
     run({piece.voxels.data(), size_, spacing_}, {result.data(), size_, spacing_}, piece.level);
     run({piece.changed.data(), size_, spacing_}, {of_changed.data(), size_, spacing_}, piece.level);
-    for (std::int64_t z = margin(size_.z); z < size_.z - margin(size_.z); ++z) {
-      for (std::int64_t y = margin(size_.y); y < size_.y - margin(size_.y); ++y) {
-        for (std::int64_t x = margin(size_.x); x < size_.x - margin(size_.x); ++x) {
+    for (std::int64_t z = margin_.z; z < size_.z - margin_.z; ++z) {
+      for (std::int64_t y = margin_.y; y < size_.y - margin_.y; ++y) {
+        for (std::int64_t x = margin_.x; x < size_.x - margin_.x; ++x) {
           const auto i = static_cast<std::size_t>((z * size_.y + y) * size_.x + x);
           const auto before = static_cast<double>(piece.voxels[i]), after = static_cast<double>(result[i]);
           const double moved = static_cast<double>(of_changed[i]) - after;

@@ -25,8 +25,9 @@ class ExpectedError {
   /// Filters a piece, less its mean; `level`: its noise over the sigma of the volume.
   using Run = std::function<void(VolumeView<const float> in, VolumeView<float> out, double level)>;
 
-  /// None where there are no pieces, or where the noise is not known or not Gaussian.
-  static std::optional<ExpectedError> of(const NoiseModel&, const VolumeFacts&);
+  /// None where there are no pieces, where the noise is not known well or not Gaussian, or where windows that reach so
+  /// far see too much beyond a piece.
+  static std::optional<ExpectedError> of(const NoiseModel&, const VolumeFacts&, const Radius3& reach);
 
   double operator()(const Run&) const;
 
@@ -38,12 +39,13 @@ class ExpectedError {
 
   double sigma_ = 0;
   Extent size_;
+  Triple<std::int64_t> margin_{};  ///< voxels at the border that do not see all that they see in the volume
   Spacing spacing_{1, 1, 1};
   std::vector<float> change_;  ///< of each voxel, in steps
   std::vector<Piece> pieces_;
 };
 
-/// What is better than `usual` by more than chance, the best of `others` if there is one. `error_of` gives the expected
+/// The best of `others` if it is better than `usual` by more than chance, else `usual`. `error_of` gives the expected
 /// error.
 template <class Params, class ErrorOf>
 Params best_of(Params usual, const std::vector<Params>& others, const ErrorOf& error_of) {

@@ -392,7 +392,7 @@ void NlmParams::resolve_by_noise(const VolumeFacts& facts, bool is_search_given)
 
 void NlmParams::try_out(const NoiseModel& noise, const VolumeFacts& facts, bool is_search_given) {
   if (noise_model == NlmNoise::rician) return;  // pieces have no true values
-  const auto error = ExpectedError::of(noise, facts);
+  const auto error = ExpectedError::of(noise, facts, halo().radius);
   if (!error) return;
   const auto error_of = [&](const NlmParams& params) {
     return (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {
@@ -409,7 +409,7 @@ void NlmParams::try_out(const NoiseModel& noise, const VolumeFacts& facts, bool 
     NlmParams near = others.back();
     Radius3& window = **near.search_radius;
     for (int axis = 0; axis < 3; ++axis) window[axis] = std::min(window[axis], 2);
-    others.push_back(near);
+    if (window != **search_radius) others.push_back(near);
   }
   *this = best_of(*this, others, error_of);
 }

@@ -152,14 +152,18 @@ void NiftiHeader::set_geometry() {
     set(Fields::qoffset, offset[row], row);
   }
   // The quaternion of the rotation that is left once a mirrored third axis is turned back. Axes that are not
-  // perpendicular have none: qform_code stays 0.
+  // perpendicular, or not one long, have none: qform_code stays 0.
   const double volume = determinant(r);
   const double qfac = volume < 0 ? -1 : 1;
   set(Fields::pixdim, qfac, 0);
-  const auto product = [&](int a, int b) { return r[a] * r[b] + r[3 + a] * r[3 + b] + r[6 + a] * r[6 + b]; };
-  constexpr double perpendicular = 1e-4;  // the cosine of their angle: what is lost far away is less than a voxel
-  if (std::abs(product(0, 1)) < perpendicular && std::abs(product(0, 2)) < perpendicular &&
-      std::abs(product(1, 2)) < perpendicular) {
+  double farthest = 0;  // of the products of two axes from those of a rotation
+  for (int a = 0; a < 3; ++a) {
+    for (int b = a; b < 3; ++b) {
+      const double product = r[a] * r[b] + r[3 + a] * r[3 + b] + r[6 + a] * r[6 + b];
+      farthest = std::max(farthest, std::abs(product - (a == b ? 1 : 0)));
+    }
+  }
+  if (farthest < 1e-4) {
     for (int row = 0; row < 3; ++row) r[3 * row + 2] *= qfac;
     const auto q = quaternion(r);
     set(Fields::qform_code, code);

@@ -202,6 +202,17 @@ TEST(CreateNifti, AxesThatAreNotPerpendicularHaveNoQuaternion) {
   }
 }
 
+TEST(CreateNifti, AxesThatAreNotOneLongHaveNoQuaternion) {
+  test::TemporaryFolder folder;
+  const Geometry geometry{{{4, 3, 2}}, {1, 1, 1}, {1, 2, 3}, {0.999, -0.017, 0, 0.017, 0.999, 0, 0, 0, 1}};
+  const auto writer = create_nifti(folder / "a.nii", geometry, 1, {});
+  std::vector<float> voxels(24, 1.5f);
+  writer->begin_volume(0, {});
+  writer->write({voxels.data(), geometry.extent});
+  writer->commit();
+  EXPECT_EQ(static_cast<int>(test::read_file(folder / "a.nii")[252]), 0);
+}
+
 TEST(CreateNifti, HoldsVolumesInAnyContainer) {
   test::TemporaryFolder folder;
   const Geometry geometry{{{4, 3, 2}}, {1, 1, 1}, {}, {1, 0, 0, 0, 1, 0, 0, 0, 1}};

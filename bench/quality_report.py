@@ -57,7 +57,8 @@ kinds of phantom, but never with this seed of the noise. That favours quietvox.
 
 Gain over the noisy image in dB, mean of the {count} cases of scanner noise on each truth; empty where a case is
 missing. Seconds are processor seconds per million voxels on one thread, by defaults (median; of quietvox with reading
-and writing), on an Intel Xeon of 16 cores with 12 to 16 jobs at once.
+and writing), on an Intel Xeon of 16 cores with 12 to 16 jobs at once. They are older than the PSNR: since then bilateral
+and nlm try parameters, which takes 0.1 to 0.3 s of these, whatever the size of the volume.
 
 {summary}
 
@@ -100,7 +101,7 @@ QUALITY_ADVICE = """What the figures say for `denoise`:
   has more to it, it is behind: by up to 4.8 dB in g-factor noise, up to 2.2 dB in strong Rician noise. In white noise
   it is between 0.5 dB behind and 0.3 dB ahead. Told the spectrum of correlated noise, it is between 0.4 dB behind and
   0.3 dB ahead on the head; on the CT phantom it is ahead by up to 0.7 dB at 3 % and 1.3 dB at 9 %.
-- `prinlm` and `dct` are 1.0 to 1.6 dB behind it in the mean, in a quarter to a third of its time; so is `nlm`, 1.0 to 2.2 dB
+- `prinlm` and `dct` are 1.0 to 1.6 dB behind it in the mean, in a quarter to a third of its time; so is `nlm`, 1.0 to 1.8 dB
   behind.
 - Noise that follows the value, Poisson or speckle, it makes Gaussian first, where it sees that, and so do `dct`, `nlm`
   and `prinlm`. In the mammogram it has 42.6 and 42.4 dB, `dct` 42.1 and 42.0; the best grid of others is 41.0 and 40.7 or
@@ -163,7 +164,7 @@ grid has better, that PSNR and with what.
 """
 
 WHICH_ADVICE = """- **Noise of scanners** (white, Rician, zero-filled, g-factor, CT, interpolated): `denoise`.
-  In the mean `prinlm` and `dct` are 1.0 to 1.6 dB behind in a quarter to a third of its time, `nlm` 1.0 to 2.2 dB, and
+  In the mean `prinlm` and `dct` are 1.0 to 1.6 dB behind in a quarter to a third of its time, `nlm` 1.0 to 1.8 dB, and
   `bilateral` 3.0 to 3.7 dB in a fifth; in g-factor noise `dct` 3 to 5 dB.
 - **Rician noise**: filters that go by the measured noise take out the bias of magnitudes. `median`, `gaussian` and
   `quadratic` do it with `--stabilise rician`.

@@ -670,7 +670,7 @@ TEST_F(DicomSeries, AnEmptyFileNamedAsImagesAreMayHaveBeenOne) {
   }
   for (const char* name : {"DONE", "part2", "IM2026"}) std::ofstream(folder_ / name);
   EXPECT_EQ(marks(*open()).size(), 3U);
-  std::ofstream(folder_ / "IM0003");
+  std::ofstream empty(folder_ / "IM0003");
   expect_error(Errc::corrupt, "IM0003: not DICOM, although its name says so: an image may be lost", [&] { open(); });
 }
 

@@ -239,10 +239,7 @@ void ImageFilterBase<TInputImage, TOutputImage, TParameters>::Run(const Executio
   using In = InputPixelType;
   using Out = OutputPixelType;
   const TInputImage* const image = this->GetInput();
-  if (!image->GetBufferPointer() || !image->GetBufferedRegion().IsInside(image->GetRequestedRegion())) {
-    itkExceptionMacro(
-        << "the input does not hold its pixels, or only some of them; allocate it, or update what makes it");
-  }
+  if (!holds_pixels(image, image->GetRequestedRegion())) itkExceptionMacro(<< holds_no_pixels);
   const auto whole = image->GetLargestPossibleRegion();
   const VolumeView<const In> buffered = ViewOf(image, whole);
   const VolumeView<Out> output = ViewOf(this->GetOutput(), whole);

@@ -183,12 +183,8 @@ void SeriesImageWriter::WriteVolume(std::size_t volume, io::ImageWriter& writer,
       writer.begin_volume(volume, provenance);
     }
 
+    if (!holds_pixels(input, region)) itkExceptionMacro(<< holds_no_pixels);
     const auto buffered = input->GetBufferedRegion();
-    if (!input->GetBufferPointer() || !buffered.IsInside(region)) {
-      itkExceptionMacro(
-          << "the input does not hold its pixels, or only some of them; allocate it, or update what makes "
-             "it");
-    }
     const std::int64_t start = buffered.GetIndex(2) - whole.GetIndex(2);
     const VolumeView<const float> view{
         input->GetBufferPointer(),

@@ -204,13 +204,13 @@ std::optional<double> mm_per_unit(const std::string& field) {
 void take_unit(ItkHeader& header, const HeaderLines& lines, std::initializer_list<const char*> fields) {
   const auto* const field = std::ranges::find_if(fields, [&](const char* one) { return lines.has(one); });
   if (field == fields.end()) return;
-  const auto size = mm_per_unit(lines.at(*field));
-  if (size) header.mm_per_unit = *size;
-  if (!size) {
-    if (!header.warning.empty()) header.warning += "; ";
-    header.warning += header.header.string() + ": " + *field + " " + lines.at(*field) +
-                      " are not one known unit of length; millimetres are assumed";
+  if (const auto size = mm_per_unit(lines.at(*field))) {
+    header.mm_per_unit = *size;
+    return;
   }
+  if (!header.warning.empty()) header.warning += "; ";
+  header.warning += header.header.string() + ": " + *field + " " + lines.at(*field) +
+                    " are not one known unit of length; millimetres are assumed";
 }
 
 /// The vectors of an NRRD field, such as `(1,0,0) none (0,1,0)`, of which those without numbers are left out.

@@ -46,6 +46,14 @@ class FilledSlices {
   VolumeView<float> filled_;
 };
 
+/// Whether the pixels of a region are in memory, as they are not where an image was not allocated.
+template <typename TImage>
+bool holds_pixels(const TImage* image, const typename TImage::RegionType& region) {
+  return image->GetBufferPointer() && image->GetBufferedRegion().IsInside(region);
+}
+constexpr const char* holds_no_pixels =
+    "the input does not hold its pixels, or only some of them; allocate it, or update what makes it";
+
 /// A whole volume in memory, read as float.
 template <class T>
 class PixelVolume final : public VolumeSource {

@@ -73,6 +73,13 @@ double mean_square(const Volume& a, const Volume& b, std::int64_t margin) {
   return sum / count;
 }
 
+/// The noise of this volume, all of which is a piece.
+NoiseModel noise_of(const Volume& noisy) {
+  NoiseModel noise{.sigma = sigma, .contrast = 4 * sigma};
+  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
+  return noise;
+}
+
 BilateralParams bilateral_of(double domain_sigma, double range_sigma) {
   BilateralParams params;
   params.domain_sigma = {domain_sigma, domain_sigma, domain_sigma};
@@ -83,9 +90,7 @@ BilateralParams bilateral_of(double domain_sigma, double range_sigma) {
 TEST(ExpectedError, IsTheErrorThatTheTruthShows) {
   for (const Volume& truth : {waves(), grains()}) {
     const Volume noisy = with_white_noise(truth, sigma, 91);
-    NoiseModel noise{.sigma = sigma};
-    noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
-    const auto error = ExpectedError::of(noise, {extent, {1, 1, 1}}, {4, 4, 4});
+    const auto error = ExpectedError::of(noise_of(noisy), {extent, {1, 1, 1}}, {4, 4, 4});
     ASSERT_TRUE(error);
     for (const double domain_sigma : {0.6, 1.0, 1.5}) {
       for (const double range_sigma : {20.0, 40.0, 100.0}) {
@@ -124,8 +129,8 @@ TEST(ExpectedError, HeedsTheCorrelationOfTheNoise) {
     }
     noisy.voxels[static_cast<std::size_t>(i)] += static_cast<float>(sum / std::sqrt(energy));
   }
-  NoiseModel noise{.sigma = sigma, .spectrum = {{{8, 1, 1}}, {1, 1, 1, 1, 1, 1, 0, 0}, {1}}};
-  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
+  NoiseModel noise = noise_of(noisy);
+  noise.spectrum = {{{8, 1, 1}}, {1, 1, 1, 1, 1, 1, 0, 0}, {1}};
   for (const double domain_sigma : {0.6, 1.0}) {
     const BilateralParams params = bilateral_of(domain_sigma, 35);
     Volume result(extent);
@@ -145,9 +150,8 @@ TEST(ExpectedError, HeedsTheCorrelationOfTheNoise) {
 
 TEST(ExpectedError, IsNotToldWhereNoiseIsOfAnotherKind) {
   const VolumeFacts facts{extent, {1, 1, 1}};
-  NoiseModel noise{.sigma = sigma};
-  EXPECT_FALSE(ExpectedError::of(noise, facts, {})) << "there are no pieces";
-  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, waves().voxels});
+  EXPECT_FALSE(ExpectedError::of({.sigma = sigma}, facts, {})) << "there are no pieces";
+  const NoiseModel noise = noise_of(waves());
   EXPECT_TRUE(ExpectedError::of(noise, facts, {}));
   NoiseModel counts = noise, unknown = noise, spotted = noise;
   counts.distribution = NoiseDistribution::poisson;
@@ -171,10 +175,8 @@ double error_left(const char* filter, const Volume& noisy, const Volume& truth,
   for (const auto& [field, value] : given) config.set(field, value);
   MemoryVolume source(noisy.view());
   const auto backend = make_cpu_backend();
-  NoiseModel noise{.sigma = sigma, .contrast = 4 * sigma};
-  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
-  const std::vector chain =
-      resolve_chain(std::vector{config}, source, *backend, {}, [&](VolumeSource&, const Execution&) { return noise; });
+  const std::vector chain = resolve_chain(std::vector{config}, source, *backend, {},
+                                          [&](VolumeSource&, const Execution&) { return noise_of(noisy); });
   Volume result(extent);
   backend->run(chain, noisy.view(), result.view(), {});
   return mean_square(result, truth, 0);
@@ -202,11 +204,9 @@ TEST(ExpectedError, ChoosesWhatIsNearTheBestOfAGrid) {
   }
 }
 
-/// Slices may lie along any axis, and noise may be louder in some places.
 TEST(ExpectedError, ChangesNoParameterThatIsGivenAndHeedsTheMap) {
   const Volume noisy = with_white_noise(waves(), sigma, 94);
-  NoiseModel noise{.sigma = sigma, .contrast = 4 * sigma};
-  noise.pieces = std::make_shared<const std::vector<VolumePiece>>(1, VolumePiece{{}, extent, noisy.voxels});
+  NoiseModel noise = noise_of(noisy);
   const VolumeFacts facts{extent, {1, 1, 1}, [&] { return noise; }};
   const BilateralParams automatic = BilateralParams{}.resolved(facts);
   EXPECT_LT(automatic.domain_sigma->x, 1);

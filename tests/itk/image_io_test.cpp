@@ -256,6 +256,12 @@ std::string bytes(std::vector<T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
+/// What stands in the file of that name when it was made of an image without a change.
+std::string written_again(const Folder& folder, const io::Image& image, const char* name) {
+  write_volumes(*image.writer(folder / name, io::VoxelDomain::real, {}), image.geometry(0), {read_volume(image)});
+  return folder.read(name);
+}
+
 TEST(Nrrd, IsReadInEitherByteOrderAndAsText) {
   const Folder folder;
   const std::vector<float> expected{0, 1, 2, 3, 4, 5, 6, -7};
@@ -345,10 +351,7 @@ TEST(Nrrd, LengthsThatAreNowMillimetresAreNotKeptInTheirOldUnit) {
                               "thicknesses: nan nan 0.25\nspace units: \"cm\" \"cm\" \"cm\"\nendian: little\n"
                               "encoding: raw\n",
                               bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
-  const auto image = open_itk_image(folder / "a.nrrd");
-  write_volumes(*image->writer(folder / "b.nrrd", io::VoxelDomain::real, {}), image->geometry(0),
-                {read_volume(*image)});
-  const std::string written = folder.read("b.nrrd");
+  const std::string written = written_again(folder, *open_itk_image(folder / "a.nrrd"), "b.nrrd");
   EXPECT_EQ(written.find("0.25"), std::string::npos) << written;
   EXPECT_EQ(written.find("cm"), std::string::npos) << written;
 }
@@ -372,9 +375,7 @@ TEST(Nrrd, KeepsItsFields) {
                               "kinds: domain domain domain\nendian: little\nencoding: raw\nscanner:=made up\n",
                               bytes<std::int16_t>({0, 1, 2, 3, 4, 5, 6, 7})));
   const auto source = open_itk_image(folder / "a.nrrd");
-  write_volumes(*source->writer(folder / "b.nrrd", io::VoxelDomain::real, {}), source->geometry(0),
-                {read_volume(*source)});
-  const std::string written = folder.read("b.nrrd");
+  const std::string written = written_again(folder, *source, "b.nrrd");
   for (const auto* field : {"type: short", "content: a phantom", "scanner:=made up", "kinds: domain domain domain",
                             "space directions: (2,0,0) (0,3,0) (0,0,4)", "space origin: (1,2,3)", "encoding: raw"}) {
     EXPECT_NE(written.find(field), std::string::npos) << field << " is missing in\n" << written;
@@ -394,9 +395,7 @@ TEST(MetaImage, KeepsItsFields) {
   ASSERT_TRUE(source);
   EXPECT_EQ(read_volume(*source), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, -7}));
   EXPECT_TRUE(source->geometry(0).is_placed);
-  write_volumes(*source->writer(folder / "b.mha", io::VoxelDomain::real, {}), source->geometry(0),
-                {read_volume(*source)});
-  const std::string written = folder.read("b.mha");
+  const std::string written = written_again(folder, *source, "b.mha");
   for (const auto* field :
        {"Scanner = made up", "ElementType = MET_SHORT", "Offset = 1 2 3", "ElementSpacing = 2 3 4"}) {
     EXPECT_NE(written.find(field), std::string::npos) << field << " is missing in\n" << written;

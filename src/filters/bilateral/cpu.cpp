@@ -71,15 +71,6 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
 void BilateralParams::try_out(const BilateralParams& given, const NoiseModel& noise, const VolumeFacts& facts) {
   const auto error = ExpectedError::of(noise, facts, halo());
   if (!error) return;
-  const auto error_of = [&](const BilateralParams& params) {
-    return (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {
-      BilateralParams here = params;
-      here.map = {};
-      here.volume = in.extent;
-      if (range_cut == 0) *here.range_sigma *= level;
-      bilateral_cpu(in, out, here, facts.execution);
-    });
-  };
   struct Factors {
     double domain, range;
   };
@@ -93,7 +84,8 @@ void BilateralParams::try_out(const BilateralParams& given, const NoiseModel& no
     for (int axis = 0; axis < 3; ++axis) (*other.domain_sigma)[axis] *= by.domain;
     if (!given.domain_sigma && !given.radius) other.radius = automatic_radius(facts, *other.domain_sigma);
   }
-  *this = best_of(*this, others, error_of);
+  *this = best_of(*error, *this, others, bilateral_cpu, range_cut == 0 ? &BilateralParams::range_sigma : nullptr,
+                  facts.execution);
 }
 
 std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {

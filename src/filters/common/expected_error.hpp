@@ -45,15 +45,26 @@ class ExpectedError {
   std::vector<Piece> pieces_;
 };
 
-/// The best of `others` if it is better than `usual` by more than chance, else `usual`. `error_of` gives the expected
-/// error.
-template <class Params, class ErrorOf>
-Params best_of(Params usual, const std::vector<Params>& others, const ErrorOf& error_of) {
+/// The best of `others` if it is better than `usual` by more than chance, else `usual`. `by_noise`: the parameter that
+/// is in proportion to the noise of a piece; null where it is the same everywhere.
+template <class Params>
+Params best_of(const ExpectedError& error, Params usual, const std::vector<Params>& others,
+               void (*kernel)(VolumeView<const float>, VolumeView<float>, const Params&, const Execution&),
+               std::optional<double> Params::*by_noise, const Execution& execution) {
   constexpr double clearly = 0.98, by_chance = 0.005;
+  const auto error_of = [&](const Params& params) {
+    return error([&](VolumeView<const float> in, VolumeView<float> out, double level) {
+      Params here = params;
+      here.map = {};
+      here.volume = in.extent;
+      if (by_noise) *(here.*by_noise) *= level;
+      kernel(in, out, here, execution);
+    });
+  };
   double least = clearly * error_of(usual) - by_chance;
   for (const Params& other : others) {
-    if (const double error = error_of(other); error < least) {
-      least = error;
+    if (const double left = error_of(other); left < least) {
+      least = left;
       usual = other;
     }
   }

@@ -394,15 +394,6 @@ void NlmParams::try_out(const NoiseModel& noise, const VolumeFacts& facts, bool 
   if (noise_model == NlmNoise::rician) return;  // pieces have no true values
   const auto error = ExpectedError::of(noise, facts, halo().radius);
   if (!error) return;
-  const auto error_of = [&](const NlmParams& params) {
-    return (*error)([&](VolumeView<const float> in, VolumeView<float> out, double level) {
-      NlmParams here = params;
-      here.map = {};
-      here.volume = in.extent;
-      *here.sigma *= level;
-      nlm_cpu(in, out, here, facts.execution);
-    });
-  };
   std::vector<NlmParams> others;
   for (const double times : {0.8, 1.25}) others.emplace_back(*this).strength = times * *strength;
   if (!is_search_given) {
@@ -411,7 +402,7 @@ void NlmParams::try_out(const NoiseModel& noise, const VolumeFacts& facts, bool 
     for (int axis = 0; axis < 3; ++axis) window[axis] = std::min(window[axis], 2);
     if (window != **search_radius) others.push_back(near);
   }
-  *this = best_of(*this, others, error_of);
+  *this = best_of(*error, *this, others, nlm_cpu, &NlmParams::sigma, facts.execution);
 }
 
 std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {

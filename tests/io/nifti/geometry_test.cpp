@@ -184,33 +184,31 @@ TEST(CreateNifti, GeometryIsReadBackFromSformAndFromQform) {
   }
 }
 
-/// A quaternion would place voxels elsewhere than the matrix does.
-TEST(CreateNifti, AxesThatAreNotPerpendicularHaveNoQuaternion) {
+/// The codes of qform and sform in the header of a file of this geometry.
+std::pair<int, int> codes_of(const Geometry& geometry) {
   test::TemporaryFolder folder;
-  for (const double shear : {0.0, 0.004, 0.3}) {
-    const double length = std::hypot(1, shear);
-    const Geometry geometry{{{4, 3, 2}}, {1, 1, 1}, {1, 2, 3}, {1, 0, 0, 0, 1, shear / length, 0, 0, 1 / length}};
-    const auto path = folder / (std::to_string(shear) + ".nii");
-    const auto writer = create_nifti(path, geometry, 1, {});
-    std::vector<float> voxels(24, 1.5f);
-    writer->begin_volume(0, {});
-    writer->write({voxels.data(), geometry.extent});
-    writer->commit();
-    const Bytes bytes = test::read_file(path);
-    EXPECT_EQ(static_cast<int>(bytes[252]), shear == 0 ? 1 : 0) << shear;  // qform_code
-    EXPECT_EQ(static_cast<int>(bytes[254]), 1) << shear;                   // sform_code
-  }
-}
-
-TEST(CreateNifti, AxesThatAreNotOneLongHaveNoQuaternion) {
-  test::TemporaryFolder folder;
-  const Geometry geometry{{{4, 3, 2}}, {1, 1, 1}, {1, 2, 3}, {0.999, -0.017, 0, 0.017, 0.999, 0, 0, 0, 1}};
   const auto writer = create_nifti(folder / "a.nii", geometry, 1, {});
   std::vector<float> voxels(24, 1.5f);
   writer->begin_volume(0, {});
   writer->write({voxels.data(), geometry.extent});
   writer->commit();
-  EXPECT_EQ(static_cast<int>(test::read_file(folder / "a.nii")[252]), 0);
+  const Bytes bytes = test::read_file(folder / "a.nii");
+  return {static_cast<int>(bytes[252]), static_cast<int>(bytes[254])};
+}
+
+/// A quaternion would place voxels elsewhere than the matrix does.
+TEST(CreateNifti, AxesThatAreNotPerpendicularHaveNoQuaternion) {
+  for (const double shear : {0.0, 0.004, 0.3}) {
+    const double length = std::hypot(1, shear);
+    const auto [qform, sform] =
+        codes_of({{{4, 3, 2}}, {1, 1, 1}, {1, 2, 3}, {1, 0, 0, 0, 1, shear / length, 0, 0, 1 / length}});
+    EXPECT_EQ(qform, shear == 0 ? 1 : 0) << shear;
+    EXPECT_EQ(sform, 1) << shear;
+  }
+}
+
+TEST(CreateNifti, AxesThatAreNotOneLongHaveNoQuaternion) {
+  EXPECT_EQ(codes_of({{{4, 3, 2}}, {1, 1, 1}, {1, 2, 3}, {0.999, -0.017, 0, 0.017, 0.999, 0, 0, 0, 1}}).first, 0);
 }
 
 TEST(CreateNifti, HoldsVolumesInAnyContainer) {

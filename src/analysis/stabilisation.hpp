@@ -61,6 +61,8 @@ class Stabilisation {
 
   /// Voxels of a part of the volume, in place; missing ones stay as they are.
   void apply(VolumeView<float> part, const Execution&) const;
+  /// A filter leaves some noise, which would make the air of magnitudes, where no signal can be below 0, 0.2 s bright:
+  /// a signal nu < 1.5 s becomes sqrt(nu^2 - 0.08 s^2 (1 - nu^2 / (1.5 s)^2)^2), 0 where that is less.
   void undo(VolumeView<float> part, const Execution&) const;
 
   /// The noise of what apply() makes.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -225,6 +226,29 @@ TEST(Stabilisation, StrongSignalsStayAndComeBackWhateverTheLocalNoise) {
   EXPECT_EQ(stabilisation.noise_after().sigma, 20);
   EXPECT_EQ(stabilisation.noise_after().map.values.size(), 2U);
   EXPECT_EQ(stabilisation.noise_after().distribution, NoiseDistribution::gaussian);
+}
+
+/// A mean of 100 voxels is a filter that leaves a tenth of the noise.
+TEST(Stabilisation, AirIsDarkThoughAFilterLeavesNoise) {
+  constexpr double sigma = 20;
+  constexpr int group = 100, groups = 2000;
+  const Stabilisation stabilisation({.sigma = sigma, .distribution = NoiseDistribution::rician}, {{groups, 1, 1}});
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> noise(0, sigma);
+  const auto mean_after = [&](double nu) {
+    std::vector<float> filtered(groups, 0);
+    for (float& mean : filtered) {
+      std::vector<float> voxels(group);
+      for (float& voxel : voxels) voxel = static_cast<float>(std::hypot(nu + noise(random), noise(random)));
+      stabilisation.apply({voxels.data(), {{group, 1, 1}}}, {});
+      for (const float voxel : voxels) mean += voxel / group;
+    }
+    stabilisation.undo({filtered.data(), {{groups, 1, 1}}}, {});
+    return std::accumulate(filtered.begin(), filtered.end(), 0.0) / groups;
+  };
+  EXPECT_LT(mean_after(0), 0.15 * sigma);
+  EXPECT_NEAR(mean_after(sigma), sigma, 0.1 * sigma);
+  for (const double nu : {2 * sigma, 4 * sigma}) EXPECT_NEAR(mean_after(nu), nu, 0.01 * nu);
 }
 
 TEST(Stabilisation, ChangesThePiecesOfTheNoiseAsItChangesTheVolume) {

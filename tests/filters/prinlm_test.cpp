@@ -158,6 +158,26 @@ TEST(Prinlm, WindowsAndAutomaticValues) {
   EXPECT_EQ(resolved({{64, 40, 39}}, {1, 1, 4}, "bm4d").get("guide-block"), "8x8x1");
 }
 
+/// The guide's sigma is that of its blocks, so that averages of as many voxels leave less.
+TEST(Prinlm, CorrelatedNoiseTakesLessStrength) {
+  NoiseSpectrum spectrum{{{4, 4, 1}}, std::vector<float>(16, 0), {1}};
+  spectrum.in_plane[0] = spectrum.in_plane[1] = spectrum.in_plane[4] = spectrum.in_plane[5] = 4;
+  const auto strength = [&](const NoiseModel& noise, const char* guide, const char* sigma = "auto") {
+    FilterConfig settings(find_filter("prinlm"));
+    settings.set("guide", guide);
+    settings.set("sigma", sigma);
+    return std::stod(settings.resolved({{{64, 40, 19}}, {1, 1, 1}, [=] { return noise; }}).get("strength"));
+  };
+  const NoiseModel white{.sigma = 12.5}, correlated{.sigma = 12.5, .spectrum = spectrum};
+  EXPECT_EQ(strength(white, "dct"), 0.45);
+  const double larger = correlated.coarse_sigma({4, 4, 4}) / 12.5;
+  EXPECT_GT(larger, 1.5);
+  EXPECT_NEAR(strength(correlated, "dct"), 0.45 / std::sqrt(larger), 1e-3);
+  EXPECT_EQ(strength(correlated, "dct", "20"), 0.45);
+  EXPECT_EQ(strength(correlated, "bm4d"), 0.45);
+  EXPECT_EQ(strength({}, "dct"), 0.45);
+}
+
 /// What the prototype of the paper's filter reached on this noise, by one seed: 33.33 and 29.48 dB on the scan.
 /// Guided by bm4d, it is better than that.
 TEST(Prinlm, IsAsGoodAsThePaperOnRealAnatomy) {

@@ -30,7 +30,7 @@ double local_mean(const Volume& guide, const Index3& p, const Radius3& search) {
 }  // namespace
 
 Volume reference_prinlm(const Volume& in, const PrinlmParams& params) {
-  const double h = params.strength * *params.sigma;
+  const double h = *params.strength * *params.sigma;
   const Radius3 r = *params.search_radius;
   const Extent e = in.extent;
   const Volume guide =

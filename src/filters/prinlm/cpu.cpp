@@ -19,6 +19,7 @@ namespace {
 using namespace prinlm_kernel;
 
 constexpr Extent largest_tile{{128, 8, 8}};
+constexpr double usual_strength = 0.45;  // best for white noise
 
 struct Scratch {
   Region region;
@@ -142,6 +143,12 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
     params.dct = DctParams{sigma, guide_strength, guide_block}.resolved(facts);
     params.sigma = params.dct.sigma;
     params.guide_block = params.dct.block;
+    if (const auto noise = sigma || strength ? std::nullopt : facts.noise_for("strength")) {
+      const double coarse = *params.sigma;
+      params.strength = usual_strength * (coarse > 0 ? std::sqrt(noise->trusted_sigma() / coarse) : 1);
+    } else if (sigma && !strength) {
+      params.strength = usual_strength;
+    }
   } else {
     params.bm4d.sigma = sigma;
     params.bm4d.strength = guide_strength;
@@ -149,6 +156,7 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
     params.bm4d = params.bm4d.resolved(facts);
     params.sigma = params.bm4d.sigma;
     params.guide_block = params.bm4d.block;
+    if (!strength) params.strength = usual_strength;
   }
   return params;
 }

@@ -191,8 +191,11 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
   const double fine = estimate_noise(source);
   constexpr double rounding = 0.75;   // of a step: estimate_noise() where the median difference is half a step
   constexpr double of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
-  const double no_noise =
-      is_low ? std::max(least_between_neighbours * model.sigma, rounding * model.step) : of_medium * model.sigma;
+  // Where noise that was enlarged with its slice leaves less, it is much the same everywhere.
+  constexpr double uneven = 3, of_uneven = 0.15;
+  const auto [weakest, strongest] = std::ranges::minmax(model.map.values);
+  const double of_low = strongest > uneven * weakest ? of_uneven : least_between_neighbours;
+  const double no_noise = is_low ? std::max(of_low * model.sigma, rounding * model.step) : of_medium * model.sigma;
   constexpr double hardly = 0.25;
   const bool is_hardly_there = may_be_structure && fine < hardly * model.sigma;
   if ((is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) || (is_hardly_there && fine <= model.step)) {

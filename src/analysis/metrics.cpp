@@ -23,24 +23,26 @@ std::string text(const Extent& extent) {
 /// Sums over the voxels of one slice, or of all.
 struct Totals {
   std::int64_t voxels = 0, different = 0, in_one_only = 0;
-  double squared_error = 0, squared_reference = 0, max_error = 0;
+  double squared_error = 0, reference = 0, squared_reference = 0, max_error = 0;
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
 
-  void add(double reference, double value) {
-    const double error = std::abs(value - reference);
+  void add(double expected, double value) {
+    const double error = std::abs(value - expected);
     ++voxels;
     different += error != 0;
     squared_error += error * error;
-    squared_reference += reference * reference;
+    reference += expected;
+    squared_reference += expected * expected;
     max_error = std::max(max_error, error);
-    lowest = std::min(lowest, reference);
-    highest = std::max(highest, reference);
+    lowest = std::min(lowest, expected);
+    highest = std::max(highest, expected);
   }
   void add(const Totals& other) {
     voxels += other.voxels;
     different += other.different;
     in_one_only += other.in_one_only;
     squared_error += other.squared_error;
+    reference += other.reference;
     squared_reference += other.squared_reference;
     max_error = std::max(max_error, other.max_error);
     lowest = std::min(lowest, other.lowest);
@@ -185,8 +187,12 @@ struct Moments {
 /// variances, K1 = 0.01, K2 = 0.03, which are the defaults of scikit-image.
 class Similarity {
  public:
-  Similarity(VolumeView<const float> reference, VolumeView<const float> volume, double data_range)
-      : a_(reference), b_(volume), c1_(std::pow(0.01 * data_range, 2)), c2_(std::pow(0.03 * data_range, 2)) {
+  Similarity(VolumeView<const float> reference, VolumeView<const float> volume, double data_range, double offset)
+      : a_(reference),
+        b_(volume),
+        offset_(offset),
+        c1_(std::pow(0.01 * data_range, 2)),
+        c2_(std::pow(0.03 * data_range, 2)) {
     for (int axis = 0; axis < 3; ++axis) {
       window_[axis] = std::min<std::int64_t>(7, reference.extent[axis] - 1 + reference.extent[axis] % 2);
     }
@@ -247,12 +253,13 @@ class Similarity {
     const double covariance = (window.ab - mean_a * window.b) * unbiased;
     // With a data range of 0 both constants vanish; equal constants are similar then.
     const auto ratio = [](double above, double below) { return below == 0 ? 1.0 : above / below; };
-    return ratio(2 * mean_a * mean_b + c1_, mean_a * mean_a + mean_b * mean_b + c1_) *
+    const double true_a = mean_a + offset_, true_b = mean_b + offset_;
+    return ratio(2 * true_a * true_b + c1_, true_a * true_a + true_b * true_b + c1_) *
            ratio(2 * covariance + c2_, variances + c2_);
   }
 
   VolumeView<const float> a_, b_;
-  double c1_, c2_;
+  double offset_, c1_, c2_;
   Extent window_;
   double count_;
 };
@@ -260,7 +267,7 @@ class Similarity {
 }  // namespace
 
 Comparison compare(VolumeView<const float> reference, VolumeView<const float> volume, std::optional<double> data_range,
-                   const Execution& execution) {
+                   const Execution& execution, double offset) {
   if (reference.extent != volume.extent) {
     throw Error(Errc::invalid_argument,
                 "volumes of " + text(reference.extent) + " and " + text(volume.extent) + " voxels cannot be compared",
@@ -282,10 +289,12 @@ Comparison compare(VolumeView<const float> reference, VolumeView<const float> vo
   result.residual_whiteness = whiteness(shape);
   result.data_range = data_range.value_or(sum.voxels > 0 ? sum.highest - sum.lowest : 0);
   result.mse = sum.squared_error / static_cast<double>(sum.voxels);
-  result.nrmse = sum.squared_error == 0 ? result.mse : std::sqrt(sum.squared_error / sum.squared_reference);
+  const double squared_reference =
+      sum.squared_reference + offset * (2 * sum.reference + offset * static_cast<double>(sum.voxels));
+  result.nrmse = sum.squared_error == 0 ? result.mse : std::sqrt(sum.squared_error / squared_reference);
   result.psnr = result.mse == 0 ? std::numeric_limits<double>::infinity()
                                 : 10 * std::log10(result.data_range * result.data_range / result.mse);
-  result.ssim = Similarity(reference, volume, result.data_range).mean(execution.part(0.2, 1));
+  result.ssim = Similarity(reference, volume, result.data_range, offset).mean(execution.part(0.2, 1));
   return result;
 }
 

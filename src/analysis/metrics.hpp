@@ -26,8 +26,9 @@ struct Comparison {
       0;  ///< correlation of neighbours in volume - reference, mean of the axes; 0 for white noise
 };
 
-/// Throws Error(invalid_argument) where the extents differ or the data range is not above 0.
+/// `offset`: was subtracted from all voxels of both. Throws Error(invalid_argument) where the extents differ or the
+/// data range is not above 0.
 Comparison compare(VolumeView<const float> reference, VolumeView<const float> volume, std::optional<double> data_range,
-                   const Execution&);
+                   const Execution&, double offset = 0);
 
 }  // namespace quietvox

@@ -57,7 +57,7 @@ class Error : public std::runtime_error {
 
 /// Calls `body`. If it throws an Error, puts `what`, a file or a parameter, before its message.
 template <class Body>
-auto with_error_context(const Message& what, const Body& body) {
+decltype(auto) with_error_context(const Message& what, const Body& body) {
   try {
     return body();
   } catch (const Error& error) {

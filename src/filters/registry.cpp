@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filters/registry.hpp"
 
+#include "core/nearest_word.hpp"
 #include "filters/all.hpp"
 
 namespace quietvox {
@@ -44,12 +45,14 @@ const std::vector<Filter>& filters() {
 }
 
 const Filter& find_filter(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& filter : filters()) {
     if (filter.name == name) return filter;
-    names += (names.empty() ? "" : ", ") + filter.name;
+    names.push_back(filter.name);
   }
-  throw Error(Errc::invalid_argument, "no filter is called '" + std::string(name) + "'", "there are " + names);
+  const std::string meant = nearest_word(name, names);
+  throw Error(Errc::invalid_argument, "no filter is called '" + std::string(name) + "'",
+              (meant.empty() ? "there are " : "did you mean '" + meant + "'? There are ") + joined(names));
 }
 
 const std::vector<BackendEntry<Execution>>& cpu_entries() {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,8 @@ struct SeriesSummary {
 
 /// `CT 201, localizer, 14 images in 2 files, 512 x 512 pixels, Head; export/IM1`
 std::string described(const SeriesSummary&);
+/// `1.2.3 (CT 201, 14 images, ...), 1.2.4 (...) and 5 more`
+std::string listed(std::span<const SeriesSummary>);
 
 /// For folders with files at which a parser may crash.
 struct ScanGuard {

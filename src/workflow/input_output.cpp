@@ -110,8 +110,8 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
                   "leave that out, or give a folder");
     }
     io::DicomFolder folder(path, execution);
-    reading.series_uid = only_chosen_series(folder, path, options);
-    image = std::move(folder).open_alone(reading);
+    if (!folder.series().empty()) reading.series_uid = only_chosen_series(folder, path, options);
+    if (folder.any_dicom()) image = std::move(folder).open_alone(reading);
   }
   if (!image) image = io::open_image(path, reading);
   if (!image) image = open_itk_image(path, reading);

@@ -12,6 +12,7 @@
 #include "io/axis_map.hpp"
 #include "io/geometry_mismatch.hpp"
 #include "workflow/input_output.hpp"
+#include "workflow/unfiltered_volumes.hpp"
 
 namespace quietvox {
 namespace {
@@ -196,30 +197,36 @@ MaskIdentity identify_mask(const io::Image& mask, const io::Image& image) {
   MaskIdentity identity;
   Sha256 hash;
   for (std::size_t volume = 0; volume < mask.volume_count(); ++volume) {
+    bool is_empty = true;
     for_each_slab(*mask_of_volume(mask, image, volume), [&](VolumeView<const float> slab) {
       std::vector<std::byte> inside(static_cast<std::size_t>(slab.extent.voxels()));
       std::transform(slab.data, slab.data + inside.size(), inside.begin(),
                      [](float voxel) { return std::byte{is_inside(voxel)}; });
       hash.update(inside);
-      identity.is_empty = identity.is_empty && std::ranges::count(inside, std::byte{1}) == 0;
+      is_empty = is_empty && std::ranges::count(inside, std::byte{1}) == 0;
     });
+    if (is_empty) identity.empty.insert(volume);
   }
   identity.hash = to_hex(hash.digest()).substr(0, 16);
   return identity;
 }
 
-bool is_empty_mask(const io::Image& mask, const io::Image& image) {
-  bool is_empty = true;
-  for (std::size_t volume = 0; is_empty && volume < mask.volume_count(); ++volume) {
+std::set<std::size_t> empty_volumes(const io::Image& mask, const io::Image& image) {
+  std::set<std::size_t> empty;
+  for (std::size_t volume = 0; volume < mask.volume_count(); ++volume) {
+    bool is_empty = true;
     for_each_slab(*mask_of_volume(mask, image, volume), [&](VolumeView<const float> slab) {
       is_empty = is_empty && std::none_of(slab.data, slab.data + slab.extent.voxels(), is_inside);
     });
+    if (is_empty) empty.insert(volume);
   }
-  return is_empty;
+  return empty;
 }
 
-Message empty_mask_warning(const std::string& name, const std::string& done) {
-  return Parameter{"mask", name} + ": no voxel is inside, so nothing was " + done;
+Message empty_mask_warning(const std::string& name, const std::string& done, const std::set<std::size_t>& volumes) {
+  const Message mask = Parameter{"mask", name} + ": ";
+  if (volumes.empty()) return mask + "no voxel is inside, so nothing was " + done;
+  return mask + "no voxel of " + describe_volumes(volumes) + " is inside, so nothing of it was " + done;
 }
 
 }  // namespace quietvox

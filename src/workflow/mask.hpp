@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,14 @@ std::size_t mask_bytes(const io::Image& mask, const io::Image&);
 /// Identifies a mask.
 struct MaskIdentity {
   std::string hash;  ///< first 16 hex digits of the SHA-256 of its voxels along its image's axes, a byte 0 or 1 each
-  bool is_empty = true;  ///< no voxel is inside
+  std::set<std::size_t> empty{};  ///< volumes without a voxel inside
 };
 MaskIdentity identify_mask(const io::Image& mask, const io::Image&);
-/// The same without the hash, which takes longer.
-bool is_empty_mask(const io::Image& mask, const io::Image&);
-/// Says that no voxel is inside, so that nothing was `done`; `name` is that of its file, if it has one.
-Message empty_mask_warning(const std::string& name = "", const std::string& done = "changed");
+/// `empty` of that, without the hash, which takes longer.
+std::set<std::size_t> empty_volumes(const io::Image& mask, const io::Image&);
+/// Says that no voxel is inside, so that nothing was `done`; `name` is that of its file, if it has one, and `volumes`
+/// those of which that is true, where it is not of all.
+Message empty_mask_warning(const std::string& name = "", const std::string& done = "changed",
+                           const std::set<std::size_t>& volumes = {});
 
 }  // namespace quietvox

@@ -36,9 +36,9 @@ void MaskedSource::read(VolumeView<float> slices) {
   }
 }
 
-std::vector<float> read_whole(VolumeSource& source) {
-  check_memory("the volume, which is needed whole,",
-               sizeof(float) * static_cast<std::uint64_t>(source.extent().voxels()), {});
+std::vector<float> read_whole(VolumeSource& source, std::uint64_t others) {
+  check_memory(others == 0 ? "the volume, which is needed whole," : "the volumes, which are needed whole,",
+               (1 + others) * sizeof(float) * static_cast<std::uint64_t>(source.extent().voxels()), {});
   const Extent extent = source.extent();
   std::vector<float> voxels(static_cast<std::size_t>(extent.voxels()));
   source.read({voxels.data(), extent, source.spacing()});

@@ -29,7 +29,8 @@ class MaskedSource final : public VolumeSource {
   std::vector<float> block_;
 };
 
-/// A volume read into memory.
-std::vector<float> read_whole(VolumeSource&);
+/// A volume read into memory, beside so many of its size that are there already. Throws as check_memory() does if all
+/// take too much.
+std::vector<float> read_whole(VolumeSource&, std::uint64_t others = 0);
 
 }  // namespace quietvox

@@ -87,6 +87,7 @@ NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, con
   NoiseModel model = measured_for(
       stabilise_, source, [&](VolumeSource& known) { return noise_of_volume(image_, volume, known, execution); });
   if (model.distribution == NoiseDistribution::rician) stabilise_ = Stabilise::rician;
+  if (image_.volume_count() > 1) model.pieces = nullptr;  // volumes of a series are to be filtered alike
   return model;
 }
 

@@ -85,7 +85,7 @@ void ScanFilter::run() {
     rounding_.check();
     lost_.warn(report_.warnings);
     if (!is_chosen_) {  // filters that were asked for are reported with what is known without the voxels
-      if (mask_ && is_empty_mask(*mask_, image_)) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
+      if (mask_) warn_of_mask(empty_volumes(*mask_, image_));
       return;
     }
   }
@@ -126,14 +126,10 @@ ScanFilter::Input ScanFilter::input_of(std::size_t volume) const {
 NoiseMeasure ScanFilter::measure_of(std::size_t volume, const VolumeSource& as_it_is) {
   return [this, volume, &as_it_is](VolumeSource& reaching, const Execution& execution) {
     if (&reaching != &as_it_is) return measure_noise(reaching, execution);
-    if (mask_) {
-      return noise_of_volumes_.measure_masked(volume, reaching, execution, [&] {
-        return std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
-      });
-    }
-    NoiseModel model = noise_of_volumes_.measure(volume, reaching, execution);
-    if (count() > 1) model.pieces = nullptr;  // volumes of a series are to be filtered alike
-    return model;
+    if (!mask_) return noise_of_volumes_.measure(volume, reaching, execution);
+    return noise_of_volumes_.measure_masked(volume, reaching, execution, [&] {
+      return std::make_unique<BlankSlices>(image_.volume(volume, domain_), background_);
+    });
   };
 }
 
@@ -228,13 +224,20 @@ std::optional<NoiseModel> ScanFilter::noise_above_series(std::size_t volume, Vol
   return own.trusted_sigma() > much * of_series_->first().sigma ? std::optional(std::move(own)) : std::nullopt;
 }
 
+void ScanFilter::warn_of_mask(const std::set<std::size_t>& empty) {
+  if (empty.empty()) return;
+  const bool are_all = empty.size() == mask_->volume_count();
+  report_.warnings.push_back(
+      empty_mask_warning(request_.mask.mask, "changed", are_all ? std::set<std::size_t>() : empty));
+}
+
 void ScanFilter::begin_provenance() {
   if (mask_) {
     const bool is_recorded = !files_.empty();  // nothing records what is done in memory
-    const MaskIdentity of_mask = is_recorded ? identify_mask(*mask_, image_)
-                                             : MaskIdentity{.hash = {}, .is_empty = is_empty_mask(*mask_, image_)};
+    const MaskIdentity of_mask =
+        is_recorded ? identify_mask(*mask_, image_) : MaskIdentity{.hash = {}, .empty = empty_volumes(*mask_, image_)};
     provenance_.mask = of_mask.hash;
-    if (of_mask.is_empty) report_.warnings.push_back(empty_mask_warning(request_.mask.mask));
+    warn_of_mask(of_mask.empty);
   }
   if (report_.stabilise != Stabilise::automatic) {
     provenance_.stabilise = FieldType<Stabilise>::format(report_.stabilise);

@@ -58,6 +58,7 @@ class ScanFilter {
 
   /// Volumes with the same warning share one.
   void warn_of(std::size_t volume, const Message& warning);
+  void warn_of_mask(const std::set<std::size_t>& empty);
   void add_warnings_of_volumes();
   void check(std::size_t volume);
   void reserve_memory();

@@ -18,14 +18,6 @@ bool has_number(const io::SeriesSummary& series, int wanted) {
   return error == std::errc{} && stop == end && number == wanted;
 }
 
-/// `1.2.3 (MR 4, T1 axial, 3 images)`
-std::string listed(const io::SeriesSummary& series) {
-  const std::string number = series.number.empty() ? "" : " " + series.number;
-  const std::string description = series.description.empty() ? "" : ", " + series.description;
-  return series.uid + " (" + series.modality + number + description + ", " + std::to_string(series.images) +
-         (series.images == 1 ? " image)" : " images)");
-}
-
 }  // namespace
 
 bool chooses_by_header(const InputOptions& options) {
@@ -49,15 +41,10 @@ std::string only_chosen_series(const io::DicomFolder& folder, const std::filesys
   const auto is_of_images = [](const io::SeriesSummary& series) { return series.kind == io::SeriesKind::images; };
   if (std::ranges::count_if(chosen, is_of_images) == 1) return std::ranges::find_if(chosen, is_of_images)->uid;
   if (chosen.size() == 1) return chosen.front().uid;
-  std::string list;
-  for (const io::SeriesSummary& series : chosen.empty() ? all : chosen) {
-    list += (list.empty() ? "" : ", ") + listed(series);
-  }
-  if (chosen.empty()) {
-    throw Error(Errc::invalid_argument, path.string() + ": no series matches; there are " + list,
-                "choose one by " + Parameter{"series", "UID"});
-  }
-  throw Error(Errc::invalid_argument, path.string() + ": " + std::to_string(chosen.size()) + " series match: " + list,
+  throw Error(Errc::invalid_argument,
+              path.string() + ": " +
+                  (chosen.empty() ? "no series matches; there are " + io::listed(all)
+                                  : std::to_string(chosen.size()) + " series match: " + io::listed(chosen)),
               "choose one by " + Parameter{"series", "UID"});
 }
 

@@ -102,6 +102,20 @@ TEST(Compare, LargeOffsetsLoseNothing) {
   EXPECT_LT(far.compared(255).ssim, 1);
 }
 
+/// Values far from 0 come less what floats cannot hold besides.
+TEST(Compare, WhatWasSubtractedFromBothCounts) {
+  const Pair pair(19, 16, 11);
+  Pair raised = pair;
+  for (auto* voxels : {&raised.a, &raised.b}) {
+    for (float& v : *voxels) v += 1024;
+  }
+  const Extent extent{{19, 16, 11}};
+  const Comparison less = compare({pair.a.data(), extent}, {pair.b.data(), extent}, 255, {}, 1024);
+  EXPECT_NEAR(less.nrmse, raised.compared(255).nrmse, 1e-9);
+  EXPECT_NEAR(less.ssim, raised.compared(255).ssim, 1e-6);
+  EXPECT_EQ(less.mse, pair.compared(255).mse);
+}
+
 TEST(Compare, MissingVoxelsDoNotCount) {
   Pair pair(19, 16, 11);
   const Comparison whole = pair.compared(255);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -99,12 +100,16 @@ TEST_F(SeveralSeries, OneIsTakenByWhatItsHeaderSays) {
   EXPECT_EQ(files_of({"--modality", "CT", "--series", "1.2.3.2"}), (std::vector<std::string>{"b"}));
   const Result several = quietvox({"median", path("in"), path("other"), "--modality", "CT"});
   EXPECT_EQ(several.status, 64);
-  EXPECT_NE(several.err.find(" series match: 1.2.3.1 (CT 7, Head, 3 images)"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find(" series match: 1.2.3.1 (CT 7, 3 images, 5 x 4 pixels, Head), "), std::string::npos) << several.err;
   EXPECT_NE(several.err.find("; choose one by --series UID"), std::string::npos) << several.err;
   EXPECT_EQ(several.err.find("1.2.3.3"), std::string::npos) << several.err;
   const Result none = quietvox({"info", path("in"), "--modality", "PT"});
   EXPECT_EQ(none.status, 64);
   EXPECT_NE(none.err.find("no series matches"), std::string::npos) << none.err;
+  std::filesystem::create_directory(folder_ / "empty");
+  EXPECT_EQ(quietvox({"info", path("empty"), "--modality", "CT"}).status, 2);
+  std::ofstream(folder_ / "empty/a.dcm") << std::string(128, '\0') << "DICM and no more";
+  EXPECT_EQ(quietvox({"info", path("empty"), "--modality", "CT"}).status, quietvox({"info", path("empty")}).status);
   EXPECT_NE(quietvox_ok({"info", path("in"), "--modality", "MR"}).out.find("T1 axial"), std::string::npos);
   EXPECT_EQ(quietvox({"median", path("in"), path("other"), "--modality", "MR", "--series", "1.2.3.1"}).status, 64);
 }
@@ -287,6 +292,9 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
   EXPECT_EQ(filter_all({"--force", "--residual", path("r.nii")}).status, 64);
   EXPECT_EQ(filter_all({"--force", "--mask", path("in/b")}).status, 64);
   EXPECT_EQ(filter_all({"--force", "--output-format", "nifti"}).status, 64);
+  const Result contradictory = filter_all({"--force", "--codec", "rle", "--no-compress"});
+  EXPECT_EQ(contradictory.status, 64);
+  EXPECT_EQ(std::ranges::count(contradictory.err, '\n'), 1) << contradictory.err;  // once, not for each series
   EXPECT_EQ(quietvox({"median", path("in/b"), path("x"), "--all-series"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in/b"), path("x"), "--include", "localizer"}).status, 64);
   EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);

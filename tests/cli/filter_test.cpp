@@ -984,6 +984,17 @@ TEST_F(FilterCommand, AMaskWithNothingInsideIsToldOf) {
   EXPECT_EQ(quietvox_ok(words).err.find("no voxel is inside"), std::string::npos);
 }
 
+TEST_F(FilterCommand, AMaskWithNothingInsideForOneVolumeIsToldOf) {
+  constexpr std::size_t volume = 9 * 8 * 7;
+  std::vector<std::int16_t> scans(3 * volume), mask(3 * volume, 1);
+  for (std::size_t i = 0; i < scans.size(); ++i) scans[i] = voxels_[i % volume];
+  std::fill_n(mask.begin() + volume, volume, std::int16_t{0});
+  write_nifti(folder_ / "scans.nii", {{9, 8, 7}}, scans, 3);
+  write_nifti(folder_ / "mask.nii", {{9, 8, 7}}, mask, 3);
+  const Result result = quietvox_ok({"median", path("scans.nii"), path("out.nii"), "--mask", path("mask.nii")});
+  EXPECT_NE(result.err.find("no voxel of volume 2 is inside"), std::string::npos) << result.err;
+}
+
 TEST_F(FilterCommand, MaskOfAnotherExtentIsRefused) {
   write_nifti(folder_ / "mask.nii", {{3, 3, 3}}, std::vector<std::int16_t>(27, 1));
   const Result result = quietvox({"median", path("in.nii"), path("out.nii"), "--mask", path("mask.nii")});

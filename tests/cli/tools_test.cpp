@@ -202,6 +202,34 @@ TEST_F(Tools, FiltersTellTheNoiseThatTheyFound) {
   EXPECT_FALSE(Json::parse(read_file(folder_ / "given.json"))["volumes"][0].contains("noises"));
 }
 
+/// Rician noise is made Gaussian before a filter takes its parameters by it. Volumes of a series are filtered alike, so
+/// that none is tried out; a mask does not change that.
+TEST_F(Tools, InfoTellsWhatDefaultsBecomeInARun) {
+  quietvox_ok({"phantom", path("one.nii"), "--kind", "mr", "--size", "96x96x24", "--noise", "rician:60"});
+  std::vector<float> series;
+  for (int volume = 0; volume < 2; ++volume) {
+    quietvox_ok({"phantom", path("volume.nii"), "--kind", "mr", "--size", "64x64x16", "--noise", "gaussian:50",
+                 "--seed", std::to_string(volume), "--force"});
+    const std::vector<float> scan = read_voxels(path("volume.nii"));
+    series.insert(series.end(), scan.begin(), scan.end());
+  }
+  write_nifti(folder_ / "two.nii", {{64, 64, 16}}, series, 2);
+  write_nifti(folder_ / "mask.nii", {{64, 64, 16}}, std::vector<std::int16_t>(64 * 64 * 16, 1));
+  for (const std::string name : {"one.nii", "two.nii"}) {
+    const Json info = Json::parse(quietvox_ok({"info", path(name), "--json"}).out)["defaults"];
+    for (const std::string filter : {"bilateral", "nlm"}) {
+      std::vector<std::string> words{filter, path(name), path("out.nii"), "--force", "--json"};
+      const auto expect_same = [&] {
+        const Json run = Json::parse(quietvox_ok(words).out)["volumes"][0]["filters"][0];
+        EXPECT_NE(std::ranges::find(info, run), info.end()) << words.back() << ": " << run << info;
+      };
+      expect_same();
+      words.insert(words.end(), {"--mask", path("mask.nii")});
+      if (name == "two.nii") expect_same();
+    }
+  }
+}
+
 /// What a filter takes for the standard deviation of the noise of an image, by default.
 double sigma_taken(const Json& filter, const Json& noise) {
   const Json& values = filter["parameters"];
@@ -520,6 +548,19 @@ TEST_F(Tools, NoiseBeyondTheStoredRangeIsToldOf) {
               std::string::npos)
         << result.err;
   }
+}
+
+TEST_F(Tools, NoiseThatRoundingTakesAwayIsToldOf) {
+  write_nifti(folder_ / "in.nii", {{8, 8, 8}}, std::vector<std::int16_t>(512, 100));
+  const std::vector<std::string> words{"add-noise", path("in.nii"), path("out.nii"), "--force", "--amount"};
+  const auto is_told = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return quietvox_ok(more).err.find("noise of less than half a step") != std::string::npos;
+  };
+  EXPECT_TRUE(is_told({"0.2"}));
+  EXPECT_FALSE(is_told({"2"}));
+  EXPECT_FALSE(is_told({"0.2", "--output-type", "float32"}));
+  EXPECT_FALSE(is_told({"0.2", "--kind", "salt-and-pepper"}));
 }
 
 TEST_F(Tools, NoiseOfAPhantomBeyondTheStoredRangeIsToldOf) {

@@ -23,8 +23,11 @@ VolumeFacts facts(Extent extent, Spacing spacing = {1, 1, 1}, double noise = 10)
 TEST(Registry, FindsFiltersByName) {
   EXPECT_EQ(find_filter("median").name, "median");
   EXPECT_EQ(&find_filter("bilateral"), &find_filter("bilateral"));
-  expect_error(Errc::invalid_argument, "no filter is called 'medium'; there are median, bilateral",
+  expect_error(Errc::invalid_argument,
+               "no filter is called 'medium'; did you mean 'median'? There are median, bilateral",
                [] { find_filter("medium"); });
+  expect_error(Errc::invalid_argument, "no filter is called 'sharpen'; there are median, bilateral",
+               [] { find_filter("sharpen"); });
 }
 
 TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {

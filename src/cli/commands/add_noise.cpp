@@ -1,5 +1,9 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
 #include "cli/command.hpp"
 #include "cli/commands/negative_voxel_warning.hpp"
 #include "cli/filter_job/filter_job.hpp"
@@ -11,6 +15,7 @@
 #include "phantom/scanner_noise.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/result_writer.hpp"
+#include "workflow/rounding_check.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -26,6 +31,12 @@ NoiseParams params_of_volume(NoiseParams params, std::size_t volume) {
   const auto number = static_cast<std::uint32_t>(volume), seed = static_cast<std::uint32_t>(params.seed);
   params.seed = static_cast<int>(philox({number, 0, 0, 0}, {seed, 0})[0] >> 1);
   return params;
+}
+
+bool is_lost_in_steps(const NoiseParams& params, double step) {
+  constexpr NoiseKind of_other_units[] = {NoiseKind::poisson, NoiseKind::speckle, NoiseKind::salt_and_pepper};
+  return params.amount > 0 && params.amount < 0.5 * std::abs(step) &&
+         std::ranges::find(of_other_units, params.kind) == std::end(of_other_units);
 }
 
 void add_noise_to_image(const Arguments& arguments, Context& context) {
@@ -71,12 +82,15 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   }
   io::WriteReport report;
   NegativeVoxelWarning negative_voxels(params.kind);
+  bool is_lost = false;
   const std::vector<io::FileStamp> inputs = image->files();
   io::with_change_check(inputs, [&] {
     for (std::size_t volume = 0; volume < image->volume_count(); ++volume) {
       const auto source = image->volume(volume, io::VoxelDomain::real);
       const NoiseParams of_volume = params_of_volume(params, volume);
       NoiseAdder noise(*source, of_volume, execution);
+      const auto integers = writer->integers(volume);
+      is_lost = is_lost || (integers && is_lost_in_steps(params, integers->slope));
       const HeaderFacts header = source->header();
       writer->begin_volume(volume, {.requested = provenance.requested,
                                     .resolved = recorded(noise_filter(), of_volume),
@@ -98,6 +112,12 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
     report = commit_both(*writer, nullptr, inputs, execution);
   });
   context.console.end_progress();
+  if (is_lost) {
+    context.console.warning(
+        "noise of less than half a step of the stored values is mostly lost when they are rounded"
+        "; to keep it, " +
+        float_remedy(format));
+  }
   context.console.warnings(image->warnings_of_voxels());
   context.console.warnings(report.warnings);
   negative_voxels.warn(context.console);

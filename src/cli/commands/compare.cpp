@@ -48,9 +48,9 @@ struct CompareOptions {
         field("picture-size", &CompareOptions::picture_size, {1, 1 << 24}, "voxel",
               "Voxels of each part of the picture, which is one slice: XxYx1; auto: to the end of the slice."),
         field("window-center", &CompareOptions::window_center, {-1e30, 1e30}, "intensity",
-              "Middle of the picture's grey values; auto: of the middle 98 % of A's values."),
+              "Middle of the picture's grey values; auto: of the middle 98 % of those of A in the picture."),
         field("window-width", &CompareOptions::window_width, {1e-30, 1e30}, "intensity",
-              "Width of the picture's grey values; auto: of the middle 98 % of A's values."),
+              "Width of the picture's grey values; auto: of the middle 98 % of those of A in the picture."),
         field("force", &CompareOptions::force, "Replace an existing picture."),
     };
   }
@@ -133,7 +133,7 @@ Window picture_window(const CompareOptions& options, double offset, VolumeView<c
 
 /// The voxels of B as those of A lie: in another order, where its axes are others.
 std::vector<float> read_along(VolumeSource& b, const Extent& extent, const io::AxisMap& map) {
-  std::vector<float> voxels = read_whole(b);
+  std::vector<float> voxels = read_whole(b, map == io::AxisMap{} ? 1 : 2);  // beside A
   if (map == io::AxisMap{}) return voxels;
   const io::ReorderedVoxels order(b.extent(), map);
   std::vector<float> reordered;
@@ -204,7 +204,9 @@ void compare_images(const Arguments& arguments, Context& context) {
   const std::vector<io::AxisMap> maps = axis_maps(*a, *b, context.console);
   std::vector<Message> of_mask;
   const auto mask = open_mask(options.mask, *a, reading, of_mask);
-  if (mask && is_empty_mask(*mask, *a)) of_mask.push_back(empty_mask_warning(options.mask, "compared"));
+  if (mask && empty_volumes(*mask, *a).size() == mask->volume_count()) {
+    of_mask.push_back(empty_mask_warning(options.mask, "compared"));
+  }
   for (const Message& warning : of_mask) context.console.warning(warning);
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);
   const Execution execution = execution_of({.threads = threads}, context.observer());
@@ -226,15 +228,18 @@ void compare_images(const Arguments& arguments, Context& context) {
       region_b = cut_out(view_b, from, extent);
     }
     if (mask) {
-      const std::vector<float> inside = read_whole(*mask_of_volume(*mask, *a, volume));
+      const std::vector<float> inside = read_whole(*mask_of_volume(*mask, *a, volume), 2);
       for (std::size_t i = 0; i < inside.size(); ++i) {
         if (!is_inside(inside[i])) voxels_a[i] = voxels_b[i] = std::numeric_limits<float>::quiet_NaN();
       }
     }
     const double index = static_cast<double>(volume), count = static_cast<double>(a->volume_count());
-    results.push_back(compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count)));
+    results.push_back(
+        compare(view_a, view_b, options.data_range, execution.part(index / count, (index + 1) / count), a->offset()));
   }
   context.console.end_progress();
+  context.console.warnings(a->warnings_of_voxels(), path_a);
+  if (path_b != path_a) context.console.warnings(b->warnings_of_voxels(), path_b);
   for (std::size_t volume = 0; volume < results.size(); ++volume) {
     const std::string where = results.size() > 1 ? "compare: volume " + std::to_string(volume + 1) + ": " : "compare: ";
     if (const std::int64_t count = results[volume].in_one_only; count > 0) {

@@ -141,8 +141,8 @@ void estimate_image(const Arguments& arguments, Context& context) {
   const auto image = open_input(path, in, execution);
   std::vector<Message> warnings;
   const auto mask = open_mask(options.mask, *image, execution, warnings);
-  const MaskIdentity of_mask = mask ? identify_mask(*mask, *image) : MaskIdentity{.hash = {}, .is_empty = false};
-  if (of_mask.is_empty) {
+  const MaskIdentity of_mask = mask ? identify_mask(*mask, *image) : MaskIdentity{};
+  if (mask && of_mask.empty.size() == mask->volume_count()) {
     warnings.push_back(Parameter{"mask", options.mask} + ": no voxel is inside, so the whole volume was measured");
   }
   std::optional<MapWriter> map;

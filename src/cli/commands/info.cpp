@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "backends/cpu_backend.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/message_text.hpp"
@@ -20,6 +21,7 @@
 #include "workflow/input_output.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/series_choice.hpp"
+#include "workflow/volume_filter.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -117,13 +119,21 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Fi
   return values;
 }
 
-/// Filters with their defaults for the first volume, by this noise.
-std::vector<FilterConfig> defaults_for(VolumeFacts facts, const std::optional<NoiseModel>& noise) {
-  if (noise) facts.noise = [&] { return *noise; };
+/// Filters with what their defaults become for the first volume, by this noise; by headers alone where there is none.
+std::vector<FilterConfig> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise,
+                                       const Execution& execution) {
+  BlankSlices source(image.volume(0, io::VoxelDomain::real_less_offset), execution);
+  const auto backend = make_cpu_backend();
   std::vector<FilterConfig> defaults;
   for (const Filter& filter : filters()) {
+    const FilterConfig step(filter);
+    const std::span chain(&step, 1);
     try {
-      defaults.push_back(resolve_by_facts(std::vector{FilterConfig(filter)}, facts).front());
+      defaults.push_back(noise ? VolumeFilter({chain, Stabilise::automatic}, source, *backend, execution,
+                                              [&](VolumeSource&, const Execution&) { return *noise; })
+                                     .resolved()
+                                     .front()
+                               : resolve_by_header(chain, source).front());
     } catch (const Error&) {  // not for this image, as a run would say
     }
   }
@@ -252,6 +262,7 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
   std::vector<std::string> warnings = folder.warnings();
   for (const Error& unassigned : folder.unassigned())
     warnings.push_back(as_text(unassigned.message()) + "; only --all-series goes on without it");
+  context.console.warnings(warnings);
   const auto list = folder.series();
   if (context.json) {
     Json series = Json::array();
@@ -274,7 +285,6 @@ void print_series(const std::string& path, const io::DicomFolder& folder, Contex
   }
   std::cout << list.size() << " series; choose one by --series UID, or filter all by --all-series\n";
   for (const io::SeriesSummary& each : list) std::cout << one_line(each.uid + "  " + described(each)) << "\n";
-  context.console.warnings(warnings);
 }
 
 void print_info(const Arguments& arguments, Context& context) {
@@ -300,7 +310,8 @@ void print_info(const Arguments& arguments, Context& context) {
   if (differ(*image, facts.header.kind)) {
     warnings.emplace_back("the volumes differ in geometry or kind; this is of the first");
   }
-  const std::vector<FilterConfig> defaults = defaults_for(facts, noise);
+  const std::vector<FilterConfig> defaults = defaults_for(*image, noise, execution);
+  context.console.warnings(warnings);
 
   if (context.json) {
     const io::Geometry& geometry = image->geometry(0);
@@ -333,7 +344,6 @@ void print_info(const Arguments& arguments, Context& context) {
   for (const auto& [name, value] : lines) {
     std::cout << name << std::string(width - name.size() + 2, ' ') << one_line(value) << "\n";
   }
-  context.console.warnings(warnings);
 }
 
 }  // namespace

@@ -24,14 +24,8 @@ struct ChainOptions {
 FilterConfig parse_step(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
-  std::vector<std::string> names;
-  for (const Filter& filter : filters()) names.push_back(filter.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(Errc::invalid_argument,
-                Parameter{"filter", text} + ": no filter is called '" + name + "'" + hint(name, names),
-                "see 'quietvox filters'");
-  }
-  FilterConfig settings(find_filter(name));
+  FilterConfig settings(
+      with_error_context(Parameter{"filter", text}, [&]() -> const Filter& { return find_filter(name); }));
   std::set<std::string> given;
   if (colon == std::string::npos) return settings;
   for (std::size_t begin = colon + 1, end = 0; end != std::string::npos; begin = end + 1) {

@@ -100,12 +100,14 @@ void train(const Arguments& arguments, Context& context) {
              clean_source = clean->volume(0, io::VoxelDomain::real);
   // As where the coefficients are used.
   const AxisSwap swap({.extent = noisy_source->extent(), .spacing = noisy_source->spacing()});
-  const auto read = [&](VolumeSource& source) {
-    if (!swap) return read_whole(source);
+  const auto read = [&](VolumeSource& source, std::uint64_t others) {
+    if (!swap) return read_whole(source, others);
     SwappedVolume swapped(source, swap, reading);
-    return read_whole(swapped);
+    return read_whole(swapped, others);
   };
-  const std::vector<float> noisy_voxels = read(*noisy_source), clean_voxels = read(*clean_source);
+  const std::vector<float> noisy_voxels = read(*noisy_source, 0), clean_voxels = read(*clean_source, 1);
+  context.console.warnings(noisy->warnings_of_voxels(), noisy_path);
+  context.console.warnings(clean->warnings_of_voxels(), clean_path);
   MemoryVolume in_memory({noisy_voxels.data(), swap(noisy_source->extent()), swap(noisy_source->spacing())});
   const Range<double> range = intensities(in_memory);
   const Execution execution = execution_of({.threads = threads}, context.observer());

@@ -41,6 +41,7 @@ void check_all_series(const Job& job) {
   if (output_format(job.request.out.output_format, job.request.output, std::nullopt) != io::Format::dicom) {
     refuse("writes folders of DICOM", "give OUTPUT a name without an ending");
   }
+  check_format(job.request.out, io::Format::dicom);
   const fs::path& output = job.request.output;
   std::error_code error;
   const auto entries = fs::directory_iterator(output, error);

@@ -23,11 +23,12 @@ namespace {
 
 constexpr const char* program = "/proc/self/exe";
 
-void check(bool good, int error = errno) {
-  if (!good) {
-    throw Error(Errc::internal,
-                "a process for the series cannot be started: " + std::generic_category().message(error));
-  }
+[[noreturn]] void fail(int error) {
+  throw Error(Errc::internal, "a process for the series cannot be started: " + std::generic_category().message(error));
+}
+
+void check(bool good) {
+  if (!good) fail(errno);
 }
 
 /// A descriptor that is closed with this object.
@@ -65,7 +66,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const std::str
   if (error != 0) {
     close(output_);
     pid_ = -1;
-    check(false, error);
+    fail(error);
   }
 }
 

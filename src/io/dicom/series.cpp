@@ -413,15 +413,10 @@ std::vector<SliceHeader> choose_series(std::vector<SliceHeader> images, const st
   for (const SliceHeader& slice : images) uids.insert(slice.series);
   if (uid.empty() ? uids.size() > 1 : !uids.contains(uid)) {
     const auto series = summaries_of(std::move(images), path);
-    constexpr std::size_t most = 20;  // that a message names
-    std::string list;
-    for (const SeriesSummary& each : std::span(series).first(std::min(most, series.size()))) {
-      list += (list.empty() ? "" : ", ") + each.uid + " (" + described(each) + ")";
-    }
-    if (series.size() > most) list += " and " + std::to_string(series.size() - most) + " more";
     throw Error(Errc::invalid_argument,
                 path.string() + ": holds " +
-                    (uid.empty() ? std::to_string(series.size()) + " series: " : "no series " + uid + ", but ") + list,
+                    (uid.empty() ? std::to_string(series.size()) + " series: " : "no series " + uid + ", but ") +
+                    listed(series),
                 "choose one by " + Parameter{"series", "UID"});
   }
   if (!uid.empty()) std::erase_if(images, [&](const SliceHeader& slice) { return slice.series != uid; });

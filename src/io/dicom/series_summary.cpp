@@ -101,4 +101,13 @@ std::string described(const SeriesSummary& series) {
   return text;
 }
 
+std::string listed(std::span<const SeriesSummary> series) {
+  constexpr std::size_t most = 20;
+  std::string list;
+  for (const SeriesSummary& each : series.first(std::min(most, series.size()))) {
+    list += (list.empty() ? "" : ", ") + each.uid + " (" + described(each) + ")";
+  }
+  return series.size() > most ? list + " and " + std::to_string(series.size() - most) + " more" : list;
+}
+
 }  // namespace quietvox::io

@@ -192,7 +192,7 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
   constexpr double rounding = 0.75;   // of a step: estimate_noise() where the median difference is half a step
   constexpr double of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
   // Where noise that was enlarged with its slice leaves less, it is much the same everywhere.
-  constexpr double uneven = 3, of_uneven = 0.15;
+  constexpr double uneven = 5, of_uneven = 0.15;
   const auto [weakest, strongest] = std::ranges::minmax(model.map.values);
   const double of_low = strongest > uneven * weakest ? of_uneven : least_between_neighbours;
   const double no_noise = is_low ? std::max(of_low * model.sigma, rounding * model.step) : of_medium * model.sigma;
@@ -224,6 +224,7 @@ NoiseModel with_last_doubts(NoiseModel model) {
     return {.impulses = model.impulses,
             .masked = model.masked,
             .background = model.background,
+            .panels = model.panels,
             .confidence = Confidence::none,
             .reason = "voxels lie so far from the others that the noise of these cannot be told"};
   }
@@ -304,6 +305,7 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, c
   model.step = alone.step;
   model.masked = alone.masked;
   model.background = alone.background;
+  model.panels = alone.panels;
   return with_last_doubts(std::move(model));
 }
 

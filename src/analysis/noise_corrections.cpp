@@ -19,6 +19,7 @@ void scale_by(NoiseModel& model, double factor) {
   model.contrast *= factor;
   model.step *= factor;
   model.background *= static_cast<float>(factor);
+  for (float& panel : model.panels) panel *= static_cast<float>(factor);
 }
 
 void set_sigma(NoiseModel& model, double sigma) {

@@ -62,6 +62,34 @@ FillValues far_values(const NoiseBricks& bricks, const std::map<double, std::int
   return far;
 }
 
+/// The share of a brick's voxels for which this is true.
+template <class Is>
+double share_of(const NoiseBricks& bricks, std::int64_t i, const Is& is) {
+  const auto found = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), is);
+  return static_cast<double>(found) / static_cast<double>(bricks.voxels());
+}
+
+constexpr double partly_panel = 0.2;  // of a brick's voxels, that chance does not make one value
+
+/// Values of many bricks that hold one each, where most others hold none of these, as they do in an image of few values
+/// without noise.
+std::vector<float> find_panels(const NoiseBricks& bricks, const std::map<double, std::int64_t>& bricks_of_value,
+                               double all_bricks) {
+  constexpr double many = 0.01, fewest = 8, most_partly = 0.5;
+  std::vector<float> panels;
+  for (const auto& [value, bricks_of_it] : bricks_of_value) {
+    if (static_cast<double>(bricks_of_it) >= std::max(many * all_bricks, fewest)) {
+      panels.push_back(static_cast<float>(value));
+    }
+  }
+  if (panels.empty()) return {};
+  const std::vector<std::int64_t> some = from_all_over(bricks.count(), most_sampled);
+  const auto is_of_one = [&](float voxel) { return bricks_of_value.contains(static_cast<double>(voxel)); };
+  const auto partly =
+      std::ranges::count_if(some, [&](std::int64_t i) { return share_of(bricks, i, is_of_one) >= partly_panel; });
+  return static_cast<double>(partly) > most_partly * static_cast<double>(some.size()) ? std::vector<float>() : panels;
+}
+
 /// Adds to `fill` what the means of all bricks tell: if few bricks lie far above all others, they hold fill values;
 /// more are an object in much air, however bright it is.
 FillValues find_fill_values(std::vector<double> means, FillValues fill, const NoiseBricks& bricks) {
@@ -131,6 +159,14 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
   if (means.empty()) means.push_back(0);
   darkest = std::ranges::min(means);
   brightest_ = std::ranges::max(means);
+  if (!is_difference) {
+    panels = find_panels(bricks, bricks_of_value, all_bricks);
+    // What is saturated is no panel by itself.
+    const bool has_others =
+        std::ranges::any_of(panels, [&](double panel) { return panel > darkest && panel < brightest_; });
+    if (has_others) highest_panel_ = brightest_;
+    std::erase_if(means, [&](double mean) { return is_panel(mean); });
+  }
   double sum = 0, count = 0;
   for (const double mean : means) {
     if (!(mean > darkest)) continue;
@@ -198,7 +234,9 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   std::vector<std::int64_t> side;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const bool is_border = !border_.empty() && border_[static_cast<std::size_t>(i)];
-    if (on_this_side(bricks.mean(i)) && !is_border && !fill.in(bricks, i)) side.push_back(i);
+    if (on_this_side(bricks.mean(i)) && !is_border && !fill.in(bricks, i) && !is_partly_panel(bricks, i)) {
+      side.push_back(i);
+    }
   }
   impulses = find_impulses(bricks, side);
   const double most = impulses.share > 0 ? most_background_with_impulses : most_background;
@@ -208,7 +246,7 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   constant = 0;
   std::int64_t all_constant = 0;
   for (const NoiseBricks::Background& one : bricks.background()) {
-    if (!one.constant || is_fill(one) || !on_this_side(one.mean)) continue;
+    if (!one.constant || is_fill(one) || is_panel(one.mean) || !on_this_side(one.mean)) continue;
     ++all_constant;
     const bool is_background = masked && static_cast<float>(one.mean) == background;
     const bool is_cut = (one.mean == darkest || one.mean == brightest_ || is_background) && darkest < brightest_;
@@ -223,11 +261,28 @@ bool NoiseSurvey::is_fill(const NoiseBricks::Background& one) const {
   return fill.are_in(one.mean) || (one.constant && fill.is_one(one.mean));
 }
 
+bool NoiseSurvey::is_panel(double value) const {
+  return value > darkest && value <= highest_panel_ &&
+         std::ranges::any_of(panels, [&](float panel) { return static_cast<double>(panel) == value; });
+}
+
+bool NoiseSurvey::is_partly_panel(const NoiseBricks& bricks, std::int64_t i) const {
+  return std::ranges::any_of(panels, [&](float panel) {
+    if (!is_panel(static_cast<double>(panel))) return false;
+    const double share = share_of(bricks, i, [&](float value) { return value == panel; });
+    if (share < partly_panel) return false;
+    // Tissue of that value, whose noise is of few steps, holds as much of the values next to it.
+    const double next = share_of(bricks, i, [&](float value) {
+      return value != panel && std::abs(static_cast<double>(value) - static_cast<double>(panel)) < 1.5 * step;
+    });
+    return share > 2 * next;
+  });
+}
+
 double NoiseSurvey::background_share(const NoiseBricks& bricks, std::int64_t i) const {
-  const auto found = std::count_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), [&](float value) {
+  return share_of(bricks, i, [&](float value) {
     return value == bricks.lowest() || (is_clipped && value == bricks.highest()) || (masked && value == background);
   });
-  return static_cast<double>(found) / static_cast<double>(bricks.voxels());
 }
 
 bool NoiseSurvey::shows_noise(const NoiseBricks& bricks, std::int64_t i) const {

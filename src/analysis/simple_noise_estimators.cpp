@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <vector>
@@ -21,7 +23,21 @@ struct Block {
   float mean;
   float edge;    ///< larger absolute value of the horizontal and the vertical coefficient
   float detail;  ///< absolute value of the diagonal coefficient; its variance is that of the noise
+
+  bool is_of_one_value() const { return edge <= 0 && detail == 0; }
+  bool lies_in_panel() const { return edge < 0; }  ///< so is what lies around it
 };
+
+/// Of a block of one value: whether voxels around it, up to 4 away, are of that value too.
+bool is_of_one_value_around(const VolumeView<const float>& slice, std::int64_t x, std::int64_t y) {
+  for (const std::int64_t dy : {-3, 0, 1, 4}) {
+    const float* const row = slice.row(std::clamp<std::int64_t>(y + dy, 0, slice.extent.y - 1), 0);
+    for (const std::int64_t dx : {-3, 0, 1, 4}) {
+      if (row[std::clamp<std::int64_t>(x + dx, 0, slice.extent.x - 1)] != slice.at(x, y, 0)) return false;
+    }
+  }
+  return true;
+}
 
 /// Blocks spread evenly over a volume, at most `capacity`: once full, every second one is dropped, and from then on
 /// half as many are taken.
@@ -57,8 +73,10 @@ void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
       const float* a = slice.row(y, 0) + x;
       const float* b = slice.row(y + 1, 0) + x;
       const float left = a[0] + b[0], right = a[1] + b[1], top = a[0] + a[1], bottom = b[0] + b[1];
-      sample.add({0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
-                  0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))});
+      Block block{0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
+                  0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))};
+      if (block.is_of_one_value() && is_of_one_value_around(slice, x, y)) block.edge = -1;
+      sample.add(block);
     }
   }
 }
@@ -120,10 +138,40 @@ Flat flat_blocks(const std::vector<Block>& blocks, double low, double high) {
   return flat;
 }
 
+/// Leaves out large areas of one value, neither the lowest nor the highest, such as panels beside an image, if enough
+/// other blocks are left. An image without noise has few others. Where noise is rounded away, blocks of one value lie
+/// scattered.
+std::vector<Block> without_panels(std::vector<Block> blocks) {
+  constexpr double many = 0.02, enough = 0.25;  // of the blocks
+  constexpr double together = 0.4;              // of the blocks of that value
+  struct Count {
+    double all = 0, in_panel = 0;
+  };
+  std::map<float, Count> blocks_of_value;
+  for (const Block& block : blocks) {
+    if (!block.is_of_one_value()) continue;
+    Count& count = blocks_of_value[block.mean];
+    ++count.all;
+    count.in_panel += block.lies_in_panel();
+  }
+  const auto count = static_cast<double>(blocks.size());
+  const auto [lowest, highest] = std::ranges::minmax(blocks, {}, &Block::mean);
+  std::erase_if(blocks_of_value, [&](const auto& each) {
+    const auto& [value, found] = each;
+    return found.all < many * count || found.in_panel < together * found.all || value == lowest.mean ||
+           value == highest.mean;
+  });
+  std::vector<Block> others;
+  std::ranges::copy_if(blocks, std::back_inserter(others), [&](const Block& block) {
+    return !(block.is_of_one_value() && blocks_of_value.contains(block.mean));
+  });
+  return static_cast<double>(others.size()) < enough * count ? blocks : others;
+}
+
 Flat flat_foreground(VolumeSource& source) {
   const BlockSample sample = sample_blocks(source);
-  const auto& blocks = sample.blocks();
-  if (blocks.empty()) return {};
+  if (sample.blocks().empty()) return {};
+  const std::vector<Block> blocks = without_panels(sample.blocks());
   const auto darker = [](const Block& a, const Block& b) { return a.mean < b.mean; };
   const float lowest = std::min_element(blocks.begin(), blocks.end(), darker)->mean;
   // Padding and clipped air would pull the mean below the air that is noisy.

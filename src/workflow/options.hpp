@@ -93,7 +93,7 @@ struct OutputOptions {
         field("force", &OutputOptions::force, "Replace an existing output."),
         field("series-description-suffix", &OutputOptions::series_description_suffix, NoRange{}, "TEXT",
               "Appended to the DICOM series description; auto: the filters, with what differs from their defaults."),
-        field("series-offset", &OutputOptions::series_offset, {0, 1000000}, "",
+        field("series-offset", &OutputOptions::series_offset, {0, 10000000}, "",
               "Added to the DICOM series number, where it fits; auto: a multiple of 1000 that depends on the "
               "filters."),
         field("dry-run", &OutputOptions::dry_run, "Check everything and say what would be written; write nothing."),

@@ -28,15 +28,22 @@ double difference_of_neighbours(const NoiseModel& noise) {
   return noise.sigma * std::sqrt(2 * std::max(1 - correlation, 0.0));
 }
 
-/// A volume that remembers where its background was cut out, as it is read. There it is missing, so that the object's
-/// rim is not drawn towards it, unless the voxels are counts, which may well be 0 there. So is what is written there,
-/// in a single slice: in a volume, what is as small may be the top of an object.
+bool is_same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+void mark_too(std::vector<bool>& marks, const std::vector<bool>& others) {
+  for (std::size_t i = 0; i < marks.size(); ++i) marks[i] = marks[i] || others[i];
+}
+
+/// A volume that remembers where its background was cut out, or lies a panel of one value, as it is read, and in a
+/// single slice what is written there: in a volume, what is as small may be the top of an object. The background is
+/// missing, so that the object's rim is not drawn towards it, unless the voxels are counts, which may well be 0 there.
 class MarkedSource final : public VolumeSource {
  public:
-  /// `value`: of the background; NaN where it is missing.
-  MarkedSource(VolumeSource& source, float value, const NoiseModel& noise, const Execution& execution)
+  /// `values`: of the background and of panels; NaN where it is missing.
+  MarkedSource(VolumeSource& source, std::vector<float> values, const NoiseModel& noise, const Execution& execution)
       : source_(source),
-        value_(value),
+        values_(std::move(values)),
+        background_(noise.background),
         is_missing_(noise.distribution != NoiseDistribution::poisson),
         difference_(difference_of_neighbours(noise)),
         execution_(execution.silent()),
@@ -51,48 +58,63 @@ class MarkedSource final : public VolumeSource {
       for (std::int64_t z = begin; z < end; ++z) {
         Slice& slice = slices_[static_cast<std::size_t>(slices.origin.z + z)];
         float* const voxels = slices.row(0, z);
-        const bool is_there = !std::isnan(value_) || std::any_of(voxels, voxels + slices.extent.slice(),
-                                                                 [](float v) { return std::isnan(v); });
-        if (!is_there) continue;
-        slice.marks = cut_out_background(voxels, slices.extent.x, slices.extent.y, value_);
-        if (slices_.size() == 1) keep_writing(slice, voxels, slices.extent);
-        for (std::size_t i = 0; is_missing_ && i < slice.marks.size(); ++i) {
-          if (slice.marks[i]) voxels[i] = std::numeric_limits<float>::quiet_NaN();
+        slice = {};
+        std::vector<bool> background;
+        for (const float value : values_) {
+          const bool is_panel = !std::isnan(value) && value != background_;
+          const std::vector<bool> marks = marks_of(value, is_panel, voxels, slices.extent);
+          slice.marks.resize(marks.size());
+          mark_too(slice.marks, marks);
+          if (!is_panel) background = marks;
+        }
+        for (std::size_t i = 0; i < slice.marks.size(); ++i) {
+          if (!slice.marks[i]) continue;
+          if (slice.values.empty() || !is_same(slice.values.back().second, voxels[i])) {
+            slice.values.emplace_back(i, voxels[i]);
+          }
+          if (is_missing_ && !background.empty() && background[i]) voxels[i] = std::numeric_limits<float>::quiet_NaN();
         }
       }
     });
   }
-  /// Gives the background of slices that were read its value back, and what is written in it.
+  /// Gives what was marked in slices that were read its values back.
   void restore(VolumeView<float> slices) const {
     for (std::int64_t z = 0; z < slices.extent.z; ++z) {
       float* const voxels = slices.row(0, z);
       const Slice& slice = slices_[static_cast<std::size_t>(slices.origin.z + z)];
+      auto next = slice.values.begin();
+      float value = 0;
       for (std::size_t i = 0; i < slice.marks.size(); ++i) {
-        if (slice.marks[i]) voxels[i] = value_;
+        if (!slice.marks[i]) continue;
+        if (next != slice.values.end() && next->first == i) value = (next++)->second;
+        voxels[i] = value;
       }
-      for (const auto& [place, voxel] : slice.writing) voxels[place] = voxel;
     }
   }
 
  private:
   struct Slice {
-    std::vector<bool> marks;
-    std::vector<std::pair<std::size_t, float>> writing{};  ///< by its place
+    std::vector<bool> marks{};
+    std::vector<std::pair<std::size_t, float>> values{};  ///< of marked voxels, from this place on
   };
 
-  void keep_writing(Slice& slice, const float* voxels, const Extent& extent) const {
-    const std::vector<bool> writing =
-        writing_in_background(voxels, extent.x, extent.y, value_, slice.marks, difference_);
-    slice.writing.clear();
-    for (std::size_t i = 0; i < writing.size(); ++i) {
-      if (!writing[i]) continue;
-      slice.writing.emplace_back(i, voxels[i]);
-      slice.marks[i] = true;
-    }
+  /// Of an area of this value, and what is written in it.
+  std::vector<bool> marks_of(float value, bool is_panel, const float* voxels, const Extent& extent) const {
+    const bool is_there =
+        !std::isnan(value) || std::any_of(voxels, voxels + extent.slice(), [](float v) { return std::isnan(v); });
+    if (!is_there) return std::vector<bool>(static_cast<std::size_t>(extent.slice()));
+    std::vector<bool> marks = cut_out_background(voxels, extent.x, extent.y, value);
+    if (slices_.size() > 1) return marks;
+    // In a panel steep things may be parts of a picture that lies on it: only what has few values is writing there.
+    const double steep = is_panel ? std::numeric_limits<double>::infinity() : difference_;
+    const std::vector<bool> writing = writing_in_background(voxels, extent.x, extent.y, value, marks, steep);
+    mark_too(marks, writing);
+    return marks;
   }
 
   VolumeSource& source_;
-  float value_;
+  std::vector<float> values_;
+  float background_;
   bool is_missing_;
   double difference_;
   Execution execution_;
@@ -197,14 +219,19 @@ std::vector<Message> VolumeFilter::warnings() const {
   return warnings;
 }
 
-std::optional<float> VolumeFilter::kept_background() const {
-  if (!is_chosen_ || noise_.empty()) return std::nullopt;
+std::vector<float> VolumeFilter::kept_values() const {
+  if (!is_chosen_ || noise_.empty()) return {};
   constexpr double fine = 0.5;  // of sigma: noise hardly ever makes one value of squares of voxels then
   const NoiseModel& noise = noise_.front();
-  if (noise.masked && noise.step < fine * noise.sigma) return noise.background;
+  std::vector<float> values;
+  if (noise.step < fine * noise.sigma) {
+    values = noise.panels;
+    if (noise.masked) values.push_back(noise.background);
+  }
   // What is written in one that is missing, by pixel padding, is kept too.
-  constexpr float missing = std::numeric_limits<float>::quiet_NaN();
-  return frame_->source().extent().z == 1 && !is_masked_ ? std::optional(missing) : std::nullopt;
+  const bool may_be_missing = frame_->source().extent().z == 1 && !is_masked_;
+  if (values.empty() && may_be_missing) values.push_back(std::numeric_limits<float>::quiet_NaN());
+  return values;
 }
 
 void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>& consume) const {
@@ -213,8 +240,8 @@ void VolumeFilter::run(const std::function<void(VolumeView<const float> slices)>
 
 void VolumeFilter::run_in_frame(const std::function<void(VolumeView<const float> slices)>& consume) const {
   std::optional<MarkedSource> marked;
-  if (const auto background = kept_background()) {
-    marked.emplace(frame_->source(), *background, noise_.front(), execution_);
+  if (std::vector<float> values = kept_values(); !values.empty()) {
+    marked.emplace(frame_->source(), std::move(values), noise_.front(), execution_);
   }
   VolumeSource& source = marked ? *marked : frame_->source();
   std::optional<StabilisedSource> stabilised;

@@ -20,8 +20,8 @@ class FilterFrame;
 struct VolumeChain {
   std::span<const FilterConfig> filters;  ///< one after another
   Stabilise stabilise = Stabilise::none;
-  /// quietvox chose the filters, not the user. Then voxels of a background that was cut out keep their exact value if
-  /// noise could not have made it, because masks are often made from voxels that are 0.
+  /// quietvox chose the filters, not the user. Then voxels of a background that was cut out, and of panels beside an
+  /// image, keep their exact value if noise could not have made it: masks are often made from voxels that are 0.
   bool is_chosen = false;
   bool is_masked = false;  ///< voxels may be missing because a mask leaves them out
 };
@@ -59,8 +59,8 @@ class VolumeFilter {
   void run(const std::function<void(VolumeView<const float> slices)>& consume) const;
 
  private:
-  /// The value that the background keeps, if it does.
-  std::optional<float> kept_background() const;
+  /// The values of areas that keep them: of the background and of panels.
+  std::vector<float> kept_values() const;
 
   void run_in_frame(const std::function<void(VolumeView<const float> slices)>& consume) const;
 

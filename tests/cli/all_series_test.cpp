@@ -100,7 +100,8 @@ TEST_F(SeveralSeries, OneIsTakenByWhatItsHeaderSays) {
   EXPECT_EQ(files_of({"--modality", "CT", "--series", "1.2.3.2"}), (std::vector<std::string>{"b"}));
   const Result several = quietvox({"median", path("in"), path("other"), "--modality", "CT"});
   EXPECT_EQ(several.status, 64);
-  EXPECT_NE(several.err.find(" series match: 1.2.3.1 (CT 7, 3 images, 5 x 4 pixels, Head), "), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find(" series match: 1.2.3.1 (CT 7, 3 images, 5 x 4 pixels, Head), "), std::string::npos)
+      << several.err;
   EXPECT_NE(several.err.find("; choose one by --series UID"), std::string::npos) << several.err;
   EXPECT_EQ(several.err.find("1.2.3.3"), std::string::npos) << several.err;
   const Result none = quietvox({"info", path("in"), "--modality", "PT"});

@@ -350,8 +350,8 @@ TEST(Workflow, MarksInABackgroundThatWasCutOutStay) {
   });
 }
 
-/// `background`: of a picture with digits beside it, as of ultrasound: `0.83` became `0.88`.
-void expect_digits_to_stay(float background) {
+/// `background`: of a picture with digits beside it, as of ultrasound: `0.83` became `0.88`. `behind`: of the digits.
+void expect_digits_to_stay(float background, float behind) {
   constexpr Extent size{{160, 128, 1}};
   // Halftones as of smoothed letters stand between the strokes: 5 is half of 9.
   constexpr std::array<std::array<std::string_view, 7>, 2> digits{{
@@ -366,6 +366,7 @@ void expect_digits_to_stay(float background) {
     for (std::int64_t x = 20; x < 140; ++x)
       picture.at(x, y, 0) = std::round((x > 80 ? 160.0F : 100.0F) + noise(random));
   }
+  std::fill(noisy.begin() + 100 * size.x, noisy.end(), behind);
   std::vector<std::size_t> written;
   for (std::int64_t letter = 0; letter < 20; ++letter) {
     for (std::int64_t y = 0; y < 7; ++y) {
@@ -382,6 +383,11 @@ void expect_digits_to_stay(float background) {
   const VolumeReport report = denoise({noisy.data(), size}, {result.data(), size});
   EXPECT_EQ(report.volume.noise.at(0).masked, !std::isnan(background));
   for (const std::size_t at : written) ASSERT_EQ(result[at], noisy[at]) << at;
+  for (std::size_t at = 100 * static_cast<std::size_t>(size.x); at < noisy.size(); ++at) {
+    if (!std::isnan(behind)) {
+      ASSERT_EQ(result[at], noisy[at]) << at;
+    }
+  }
   double error = 0;
   for (std::int64_t y = 20; y < 86; ++y) {
     for (std::int64_t x = 100; x < 130; ++x) {
@@ -391,10 +397,16 @@ void expect_digits_to_stay(float background) {
   EXPECT_LT(std::sqrt(error), 4);
 }
 
-TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) { expect_digits_to_stay(0); }
+TEST(Workflow, DigitsInABackgroundThatWasCutOutStay) { expect_digits_to_stay(0, 0); }
+
+/// As of the controls of a machine, whose picture lies on black.
+TEST(Workflow, DigitsInAPanelBesideAnImageStay) { expect_digits_to_stay(0, 90); }
 
 /// As pixel padding of DICOM is.
-TEST(Workflow, DigitsInABackgroundThatIsMissingStay) { expect_digits_to_stay(std::numeric_limits<float>::quiet_NaN()); }
+TEST(Workflow, DigitsInABackgroundThatIsMissingStay) {
+  constexpr float missing = std::numeric_limits<float>::quiet_NaN();
+  expect_digits_to_stay(missing, missing);
+}
 
 /// Fingers, or folds of a brain whose skull was taken off, are no letters.
 TEST(Workflow, NarrowTissueInABackgroundThatWasCutOutIsFiltered) {

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <optional>
 
-#include "backends/cpu_backend.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/message_text.hpp"
@@ -18,10 +17,10 @@
 #include "io/geometry_mismatch.hpp"
 #include "io/provenance/noise_json.hpp"
 #include "workflow/blank_slices.hpp"
+#include "workflow/default_filters.hpp"
 #include "workflow/input_output.hpp"
 #include "workflow/noise_of_volume.hpp"
 #include "workflow/series_choice.hpp"
-#include "workflow/volume_filter.hpp"
 
 namespace quietvox::cli {
 namespace {
@@ -117,27 +116,6 @@ std::vector<std::pair<const FieldInfo*, std::string>> resolved_defaults(const Fi
     if (field.default_text == "auto" && value != "auto") values.emplace_back(&field, value);
   }
   return values;
-}
-
-/// Filters with what their defaults become for the first volume, by this noise; by headers alone where there is none.
-std::vector<FilterConfig> defaults_for(const io::Image& image, const std::optional<NoiseModel>& noise,
-                                       const Execution& execution) {
-  BlankSlices source(image.volume(0, io::VoxelDomain::real_less_offset), execution);
-  const auto backend = make_cpu_backend();
-  std::vector<FilterConfig> defaults;
-  for (const Filter& filter : filters()) {
-    const FilterConfig step(filter);
-    const std::span chain(&step, 1);
-    try {
-      defaults.push_back(noise ? VolumeFilter({chain, Stabilise::automatic}, source, *backend, execution,
-                                              [&](VolumeSource&, const Execution&) { return *noise; })
-                                     .resolved()
-                                     .front()
-                               : resolve_by_header(chain, source).front());
-    } catch (const Error&) {  // not for this image, as a run would say
-    }
-  }
-  return defaults;
 }
 
 std::string counted(std::size_t count, const std::string& what) {
@@ -310,7 +288,7 @@ void print_info(const Arguments& arguments, Context& context) {
   if (differ(*image, facts.header.kind)) {
     warnings.emplace_back("the volumes differ in geometry or kind; this is of the first");
   }
-  const std::vector<FilterConfig> defaults = defaults_for(*image, noise, execution);
+  const std::vector<FilterConfig> defaults = default_filters(*image, noise, execution);
   context.console.warnings(warnings);
 
   if (context.json) {

@@ -140,14 +140,18 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
     params.search_radius = facts.default_radius(facts.takes_part(2) ? 4 : 7, 15);
   }
   if (guide == PrinlmGuide::dct) {
-    params.dct = DctParams{sigma, guide_strength, guide_block}.resolved(facts);
+    std::optional<NoiseModel> noise;
+    VolumeFacts of_guide = facts;
+    if (facts.noise) of_guide.noise = [&] { return noise ? *noise : noise.emplace(facts.noise()); };
+    params.dct = DctParams{sigma, guide_strength, guide_block}.resolved(of_guide);
     params.sigma = params.dct.sigma;
     params.guide_block = params.dct.block;
-    if (const auto noise = sigma || strength ? std::nullopt : facts.noise_for("strength")) {
-      const double coarse = *params.sigma;
-      params.strength = usual_strength * (coarse > 0 ? std::sqrt(noise->trusted_sigma() / coarse) : 1);
-    } else if (sigma && !strength) {
+    if (strength) return params;
+    if (sigma) {
       params.strength = usual_strength;
+    } else if (const auto measured = of_guide.noise_for("strength")) {
+      const double coarse = *params.sigma;
+      params.strength = usual_strength * (coarse > 0 ? std::sqrt(measured->trusted_sigma() / coarse) : 1);
     }
   } else {
     params.bm4d.sigma = sigma;

@@ -331,7 +331,7 @@ bool is_derived(DcmDataset& data) {
 
 int series_offset_of(const std::string& chain) {
   const auto digest = sha256(chain);
-  return 1000 * (1 + (digest[0] << 8 | digest[1]) % 999);
+  return 1000 * (1 + (digest[0] << 16 | digest[1] << 8 | digest[2]) % 9999);
 }
 
 void check_series_suffix(const std::string& suffix) {

@@ -191,7 +191,7 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
   const double fine = estimate_noise(source);
   constexpr double rounding = 0.75;   // of a step: estimate_noise() where the median difference is half a step
   constexpr double of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
-  // Where noise that was enlarged with its slice leaves less, it is much the same everywhere.
+  // Slices that were enlarged leave less, too, but their noise is even.
   constexpr double uneven = 5, of_uneven = 0.15;
   const auto [weakest, strongest] = std::ranges::minmax(model.map.values);
   const double of_low = strongest > uneven * weakest ? of_uneven : least_between_neighbours;
@@ -224,7 +224,7 @@ NoiseModel with_last_doubts(NoiseModel model) {
     return {.impulses = model.impulses,
             .masked = model.masked,
             .background = model.background,
-            .panels = model.panels,
+            .uniform_values = model.uniform_values,
             .confidence = Confidence::none,
             .reason = "voxels lie so far from the others that the noise of these cannot be told"};
   }
@@ -305,7 +305,7 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, c
   model.step = alone.step;
   model.masked = alone.masked;
   model.background = alone.background;
-  model.panels = alone.panels;
+  model.uniform_values = alone.uniform_values;
   return with_last_doubts(std::move(model));
 }
 

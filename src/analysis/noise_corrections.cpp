@@ -19,7 +19,7 @@ void scale_by(NoiseModel& model, double factor) {
   model.contrast *= factor;
   model.step *= factor;
   model.background *= static_cast<float>(factor);
-  for (float& panel : model.panels) panel *= static_cast<float>(factor);
+  for (float& value : model.uniform_values) value *= static_cast<float>(factor);
 }
 
 void set_sigma(NoiseModel& model, double sigma) {

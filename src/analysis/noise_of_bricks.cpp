@@ -265,8 +265,8 @@ bool BrickMeasure::take_counts() {
   }
   model_.masked = found_.masked;
   model_.background = found_.background;
-  model_.panels = found_.panels;
-  std::erase(model_.panels, model_.background);
+  model_.uniform_values = found_.uniform_values;
+  if (model_.masked) std::erase(model_.uniform_values, model_.background);
   model_.step = found_.step;
   return measured_.is_of_counts;
 }

@@ -69,25 +69,27 @@ double share_of(const NoiseBricks& bricks, std::int64_t i, const Is& is) {
   return static_cast<double>(found) / static_cast<double>(bricks.voxels());
 }
 
-constexpr double partly_panel = 0.2;  // of a brick's voxels, that chance does not make one value
+constexpr double part = 0.2;  // of a brick's voxels, that chance hardly makes one value
 
 /// Values of many bricks that hold one each, where most others hold none of these, as they do in an image of few values
 /// without noise.
-std::vector<float> find_panels(const NoiseBricks& bricks, const std::map<double, std::int64_t>& bricks_of_value,
-                               double all_bricks) {
+std::vector<float> find_uniform_values(const NoiseBricks& bricks, const std::map<double, std::int64_t>& bricks_of_value,
+                                       double all_bricks) {
   constexpr double many = 0.01, fewest = 8, most_partly = 0.5;
-  std::vector<float> panels;
+  std::vector<float> found;
   for (const auto& [value, bricks_of_it] : bricks_of_value) {
     if (static_cast<double>(bricks_of_it) >= std::max(many * all_bricks, fewest)) {
-      panels.push_back(static_cast<float>(value));
+      found.push_back(static_cast<float>(value));
     }
   }
-  if (panels.empty()) return {};
+  if (found.empty()) return {};
   const std::vector<std::int64_t> some = from_all_over(bricks.count(), most_sampled);
-  const auto is_of_one = [&](float voxel) { return bricks_of_value.contains(static_cast<double>(voxel)); };
+  const auto is_of_one = [&](float voxel) {
+    return std::isfinite(voxel) && bricks_of_value.contains(static_cast<double>(voxel));
+  };
   const auto partly =
-      std::ranges::count_if(some, [&](std::int64_t i) { return share_of(bricks, i, is_of_one) >= partly_panel; });
-  return static_cast<double>(partly) > most_partly * static_cast<double>(some.size()) ? std::vector<float>() : panels;
+      std::ranges::count_if(some, [&](std::int64_t i) { return share_of(bricks, i, is_of_one) >= part; });
+  return static_cast<double>(partly) > most_partly * static_cast<double>(some.size()) ? std::vector<float>() : found;
 }
 
 /// Adds to `fill` what the means of all bricks tell: if few bricks lie far above all others, they hold fill values;
@@ -131,7 +133,9 @@ bool FillValues::in(const NoiseBricks& bricks, std::int64_t i) const {
 }
 
 NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, const Known& known)
-    : step(quantisation_step(bricks)), is_clipped(!known.is_difference && is_clipped_at_top(bricks)) {
+    : step(quantisation_step(bricks)),
+      is_clipped(!known.is_difference && is_clipped_at_top(bricks)),
+      is_difference_(known.is_difference) {
   look_at_means(bricks, known.is_difference);
   if (known.may_have_borders) leave_borders_out(bricks, known.object_is_dark);
   // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
@@ -159,13 +163,17 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
   if (means.empty()) means.push_back(0);
   darkest = std::ranges::min(means);
   brightest_ = std::ranges::max(means);
-  if (!is_difference) {
-    panels = find_panels(bricks, bricks_of_value, all_bricks);
-    // What is saturated is no panel by itself.
-    const bool has_others =
-        std::ranges::any_of(panels, [&](double panel) { return panel > darkest && panel < brightest_; });
-    if (has_others) highest_panel_ = brightest_;
-    std::erase_if(means, [&](double mean) { return is_panel(mean); });
+  if (is_difference) {
+    left_out_ = {0};  // what both volumes hold alike
+  } else {
+    uniform_values = find_uniform_values(bricks, bricks_of_value, all_bricks);
+    const auto is_between = [&](double value) { return value > darkest && value < brightest_; };
+    // What is saturated is left out only beside others: by itself it may be most of what is bright.
+    if (std::ranges::any_of(uniform_values, is_between)) {
+      left_out_ = uniform_values;
+      std::erase_if(left_out_, [&](double value) { return value <= darkest; });
+      std::erase_if(means, [&](double mean) { return is_left_out(mean); });
+    }
   }
   double sum = 0, count = 0;
   for (const double mean : means) {
@@ -179,6 +187,12 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
     one_value += bricks_of_it;
     if (bricks_of_it > most_bricks) background = static_cast<float>(value);
     most_bricks = std::max(most_bricks, bricks_of_it);
+  }
+  // A panel may be larger than what lies around the image.
+  const auto darkest_value = static_cast<float>(darkest);
+  if (!is_difference && is_left_out(static_cast<double>(background)) &&
+      std::ranges::find(uniform_values, darkest_value) != uniform_values.end()) {
+    background = darkest_value;
   }
   partly = std::ssize(bricks.background()) - one_value;
   masked = static_cast<double>(one_value) > masked_share * all_bricks;
@@ -234,7 +248,7 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   std::vector<std::int64_t> side;
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     const bool is_border = !border_.empty() && border_[static_cast<std::size_t>(i)];
-    if (on_this_side(bricks.mean(i)) && !is_border && !fill.in(bricks, i) && !is_partly_panel(bricks, i)) {
+    if (on_this_side(bricks.mean(i)) && !is_border && !fill.in(bricks, i) && !is_partly_left_out(bricks, i)) {
       side.push_back(i);
     }
   }
@@ -246,7 +260,8 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   constant = 0;
   std::int64_t all_constant = 0;
   for (const NoiseBricks::Background& one : bricks.background()) {
-    if (!one.constant || is_fill(one) || is_panel(one.mean) || !on_this_side(one.mean)) continue;
+    if (!one.constant || is_fill(one) || (!is_difference_ && is_left_out(one.mean)) || !on_this_side(one.mean))
+      continue;
     ++all_constant;
     const bool is_background = masked && static_cast<float>(one.mean) == background;
     const bool is_cut = (one.mean == darkest || one.mean == brightest_ || is_background) && darkest < brightest_;
@@ -261,19 +276,17 @@ bool NoiseSurvey::is_fill(const NoiseBricks::Background& one) const {
   return fill.are_in(one.mean) || (one.constant && fill.is_one(one.mean));
 }
 
-bool NoiseSurvey::is_panel(double value) const {
-  return value > darkest && value <= highest_panel_ &&
-         std::ranges::any_of(panels, [&](float panel) { return static_cast<double>(panel) == value; });
+bool NoiseSurvey::is_left_out(double value) const {
+  return std::ranges::find(left_out_, static_cast<float>(value)) != left_out_.end();
 }
 
-bool NoiseSurvey::is_partly_panel(const NoiseBricks& bricks, std::int64_t i) const {
-  return std::ranges::any_of(panels, [&](float panel) {
-    if (!is_panel(static_cast<double>(panel))) return false;
-    const double share = share_of(bricks, i, [&](float value) { return value == panel; });
-    if (share < partly_panel) return false;
+bool NoiseSurvey::is_partly_left_out(const NoiseBricks& bricks, std::int64_t i) const {
+  return std::ranges::any_of(left_out_, [&](float one) {
+    const double share = share_of(bricks, i, [&](float value) { return value == one; });
+    if (share < part) return false;
     // Tissue of that value, whose noise is of few steps, holds as much of the values next to it.
     const double next = share_of(bricks, i, [&](float value) {
-      return value != panel && std::abs(static_cast<double>(value) - static_cast<double>(panel)) < 1.5 * step;
+      return value != one && std::abs(static_cast<double>(value) - static_cast<double>(one)) < 1.5 * step;
     });
     return share > 2 * next;
   });

@@ -33,16 +33,16 @@ struct NoiseSurvey {
   double step;  ///< of which all voxels are multiples; 0 where there is none that shows
   Impulses impulses;
   FillValues fill;
-  /// Values of large areas of one value each in a noisy image, as of panels beside it, or where it was turned; with
-  /// that of the background.
-  std::vector<float> panels;
+  /// Of large areas of one value each in a noisy image: background, panels beside the image, corners that a rotation
+  /// filled, saturation.
+  std::vector<float> uniform_values;
   bool is_clipped = false;  ///< at the top
   bool masked = false;
   float background = 0;       ///< the most frequent value of bricks that hold only one
   double darkest = 0;         ///< of the bricks' means
   double middle = 0;          ///< between dark and bright bricks
   std::vector<bool> object;   ///< bricks that show noise, if there is any
-  std::int64_t constant = 0;  ///< bricks that hold only one value, without background, saturation and panels
+  std::int64_t constant = 0;  ///< bricks that hold only one value, without background, saturation and what is left out
   std::int64_t partly = 0;    ///< bricks that are part background, part object
 
   /// Bricks from all over the volume that show noise, dark ones too.
@@ -59,13 +59,15 @@ struct NoiseSurvey {
   /// Takes the bricks on one side of the middle for the object. Returns false where they show no noise.
   bool find_object(const NoiseBricks&, bool is_bright);
   bool is_fill(const NoiseBricks::Background&) const;
-  bool is_panel(double value) const;
-  bool is_partly_panel(const NoiseBricks&, std::int64_t i) const;
+  bool is_left_out(double value) const;
+  bool is_partly_left_out(const NoiseBricks&, std::int64_t i) const;
   double background_share(const NoiseBricks&, std::int64_t i) const;
   bool shows_noise(const NoiseBricks&, std::int64_t i) const;
 
   double brightest_ = 0;
-  double highest_panel_ = -std::numeric_limits<double>::infinity();
+  bool is_difference_;
+  std::vector<float>
+      left_out_;              ///< values of panels and the like: bricks of them do not count, nor those partly of them
   std::vector<bool> border_;  ///< bricks that are left out; empty: none
 };
 

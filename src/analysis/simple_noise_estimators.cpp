@@ -25,7 +25,9 @@ struct Block {
   float detail;  ///< absolute value of the diagonal coefficient; its variance is that of the noise
 
   bool is_of_one_value() const { return edge <= 0 && detail == 0; }
-  bool lies_in_panel() const { return edge < 0; }  ///< so is what lies around it
+  bool lies_in_uniform_area() const { return edge == in_uniform_area; }
+
+  static constexpr float in_uniform_area = -1;  ///< as `edge`: what lies around the block is of its value, too
 };
 
 /// Of a block of one value: whether voxels around it, up to 4 away, are of that value too.
@@ -52,6 +54,7 @@ class BlockSample {
     stride_ *= 2;
   }
   const std::vector<Block>& blocks() const { return blocks_; }
+  std::vector<Block> take() && { return std::move(blocks_); }
 
  private:
   static constexpr std::size_t capacity = std::size_t{1} << 21;
@@ -75,7 +78,9 @@ void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
       const float left = a[0] + b[0], right = a[1] + b[1], top = a[0] + a[1], bottom = b[0] + b[1];
       Block block{0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
                   0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))};
-      if (block.is_of_one_value() && is_of_one_value_around(slice, x, y)) block.edge = -1;
+      if (block.is_of_one_value() && is_of_one_value_around(slice, x, y)) {
+        block.edge = Block::in_uniform_area;
+      }
       sample.add(block);
     }
   }
@@ -141,37 +146,38 @@ Flat flat_blocks(const std::vector<Block>& blocks, double low, double high) {
 /// Leaves out large areas of one value, neither the lowest nor the highest, such as panels beside an image, if enough
 /// other blocks are left. An image without noise has few others. Where noise is rounded away, blocks of one value lie
 /// scattered.
-std::vector<Block> without_panels(std::vector<Block> blocks) {
+void leave_uniform_areas_out(std::vector<Block>& blocks) {
   constexpr double many = 0.02, enough = 0.25;  // of the blocks
   constexpr double together = 0.4;              // of the blocks of that value
   struct Count {
-    double all = 0, in_panel = 0;
+    double all = 0, in_area = 0;
   };
   std::map<float, Count> blocks_of_value;
   for (const Block& block : blocks) {
     if (!block.is_of_one_value()) continue;
     Count& count = blocks_of_value[block.mean];
     ++count.all;
-    count.in_panel += block.lies_in_panel();
+    count.in_area += block.lies_in_uniform_area();
   }
   const auto count = static_cast<double>(blocks.size());
   const auto [lowest, highest] = std::ranges::minmax(blocks, {}, &Block::mean);
+  double left = count;
   std::erase_if(blocks_of_value, [&](const auto& each) {
     const auto& [value, found] = each;
-    return found.all < many * count || found.in_panel < together * found.all || value == lowest.mean ||
-           value == highest.mean;
+    const bool stays = found.all < many * count || found.in_area < together * found.all || value == lowest.mean ||
+                       value == highest.mean;
+    if (!stays) left -= found.all;
+    return stays;
   });
-  std::vector<Block> others;
-  std::ranges::copy_if(blocks, std::back_inserter(others), [&](const Block& block) {
-    return !(block.is_of_one_value() && blocks_of_value.contains(block.mean));
-  });
-  return static_cast<double>(others.size()) < enough * count ? blocks : others;
+  if (left < enough * count) return;
+  std::erase_if(blocks,
+                [&](const Block& block) { return block.is_of_one_value() && blocks_of_value.contains(block.mean); });
 }
 
 Flat flat_foreground(VolumeSource& source) {
-  const BlockSample sample = sample_blocks(source);
-  if (sample.blocks().empty()) return {};
-  const std::vector<Block> blocks = without_panels(sample.blocks());
+  std::vector<Block> blocks = sample_blocks(source).take();
+  if (blocks.empty()) return {};
+  leave_uniform_areas_out(blocks);
   const auto darker = [](const Block& a, const Block& b) { return a.mean < b.mean; };
   const float lowest = std::min_element(blocks.begin(), blocks.end(), darker)->mean;
   // Padding and clipped air would pull the mean below the air that is noisy.

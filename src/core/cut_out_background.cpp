@@ -40,8 +40,6 @@ class Counts {
   std::vector<std::int32_t> sums_;
 };
 
-bool is_same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 /// Of the voxels of another value.
 Counts count_others(const float* voxels, std::int64_t columns, std::int64_t rows, float value) {
   return {columns, rows, [&](std::int64_t x, std::int64_t y) { return !is_same(voxels[y * columns + x], value); }};

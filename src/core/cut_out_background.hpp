@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 namespace quietvox {
+
+/// Missing voxels are the same.
+inline bool is_same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 /// Marks the background of a slice that was cut out: squares of 2 x 2 voxels of `value` (NaN: missing) that are
 /// connected with one in the middle of 10 x 10 such voxels. Noise that is clipped at that value only makes single

@@ -96,8 +96,8 @@ struct NoiseModel {
   double impulses = 0;       ///< share of voxels that no smooth distribution explains
   bool masked = false;       ///< part of the background is one value
   float background = 0;      ///< that value
-  std::vector<float>
-      panels{};  ///< values of other large areas of one value each, as beside an image or where it was turned
+  /// Of other large areas of one value each, such as panels beside an image, or corners that a rotation filled.
+  std::vector<float> uniform_values{};
   /// Parts of the object, all of one extent, on which a filter may try its parameters; null: there are none.
   std::shared_ptr<const std::vector<VolumePiece>> pieces{};
   std::int64_t places = 0;  ///< flat parts of the volume that the measure rests on

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backends/cpu_backend.hpp"
+#include "core/error.hpp"
 #include "filters/registry.hpp"
 #include "workflow/blank_slices.hpp"
 #include "workflow/volume_filter.hpp"
@@ -29,7 +30,8 @@ std::vector<FilterConfig> default_filters(const io::Image& image, const std::opt
                                                     [&](VolumeSource&, const Execution&) { return *noise; })
                                            .resolved()
                                            .front());
-    } catch (const Error&) {  // not for this image, as a run would say
+    } catch (const Error& error) {  // not for this image, as a run would say
+      if (error.code() != Errc::unsupported && error.code() != Errc::invalid_argument) throw;
     }
   }
   return defaults;

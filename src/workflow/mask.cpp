@@ -223,10 +223,11 @@ std::set<std::size_t> empty_volumes(const io::Image& mask, const io::Image& imag
   return empty;
 }
 
-Message empty_mask_warning(const std::string& name, const std::string& done, const std::set<std::size_t>& volumes) {
-  const Message mask = Parameter{"mask", name} + ": ";
-  if (volumes.empty()) return mask + "no voxel is inside, so nothing was " + done;
-  return mask + "no voxel of " + describe_volumes(volumes) + " is inside, so nothing of it was " + done;
+std::vector<Message> empty_mask_warning(const io::Image& mask, const std::set<std::size_t>& empty,
+                                        const std::string& name, const std::string& done) {
+  if (empty.empty()) return {};
+  const std::string where = empty.size() == mask.volume_count() ? "" : describe_volumes(empty) + ": ";
+  return {Parameter{"mask", name} + ": " + where + "no voxel is inside, so nothing was " + done};
 }
 
 }  // namespace quietvox

@@ -36,9 +36,9 @@ struct MaskIdentity {
 MaskIdentity identify_mask(const io::Image& mask, const io::Image&);
 /// `empty` of that, without the hash, which takes longer.
 std::set<std::size_t> empty_volumes(const io::Image& mask, const io::Image&);
-/// Says that no voxel is inside, so that nothing was `done`; `name` is that of its file, if it has one, and `volumes`
-/// those of which that is true, where it is not of all.
-Message empty_mask_warning(const std::string& name = "", const std::string& done = "changed",
-                           const std::set<std::size_t>& volumes = {});
+/// Says that in these volumes of a mask no voxel is inside, so that nothing was `done`; none where there are no such
+/// volumes. `name` is that of its file, if it has one.
+std::vector<Message> empty_mask_warning(const io::Image& mask, const std::set<std::size_t>& empty,
+                                        const std::string& name, const std::string& done = "changed");
 
 }  // namespace quietvox

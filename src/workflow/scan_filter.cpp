@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -225,10 +226,7 @@ std::optional<NoiseModel> ScanFilter::noise_above_series(std::size_t volume, Vol
 }
 
 void ScanFilter::warn_of_mask(const std::set<std::size_t>& empty) {
-  if (empty.empty()) return;
-  const bool are_all = empty.size() == mask_->volume_count();
-  report_.warnings.push_back(
-      empty_mask_warning(request_.mask.mask, "changed", are_all ? std::set<std::size_t>() : empty));
+  std::ranges::move(empty_mask_warning(*mask_, empty, request_.mask.mask), std::back_inserter(report_.warnings));
 }
 
 void ScanFilter::begin_provenance() {

@@ -28,9 +28,8 @@ double difference_of_neighbours(const NoiseModel& noise) {
   return noise.sigma * std::sqrt(2 * std::max(1 - correlation, 0.0));
 }
 
-bool is_same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 void mark_too(std::vector<bool>& marks, const std::vector<bool>& others) {
+  marks.resize(others.size());
   for (std::size_t i = 0; i < marks.size(); ++i) marks[i] = marks[i] || others[i];
 }
 
@@ -43,7 +42,7 @@ class MarkedSource final : public VolumeSource {
   MarkedSource(VolumeSource& source, std::vector<float> values, const NoiseModel& noise, const Execution& execution)
       : source_(source),
         values_(std::move(values)),
-        background_(noise.background),
+        background_(noise.masked ? noise.background : std::numeric_limits<float>::quiet_NaN()),
         is_missing_(noise.distribution != NoiseDistribution::poisson),
         difference_(difference_of_neighbours(noise)),
         execution_(execution.silent()),
@@ -61,11 +60,12 @@ class MarkedSource final : public VolumeSource {
         slice = {};
         std::vector<bool> background;
         for (const float value : values_) {
+          const auto is_of_it = [&](float voxel) { return is_same(voxel, value); };
+          if (std::none_of(voxels, voxels + slices.extent.slice(), is_of_it)) continue;
           const bool is_panel = !std::isnan(value) && value != background_;
           const std::vector<bool> marks = marks_of(value, is_panel, voxels, slices.extent);
-          slice.marks.resize(marks.size());
           mark_too(slice.marks, marks);
-          if (!is_panel) background = marks;
+          if (!is_panel) mark_too(background, marks);
         }
         for (std::size_t i = 0; i < slice.marks.size(); ++i) {
           if (!slice.marks[i]) continue;
@@ -100,9 +100,6 @@ class MarkedSource final : public VolumeSource {
 
   /// Of an area of this value, and what is written in it.
   std::vector<bool> marks_of(float value, bool is_panel, const float* voxels, const Extent& extent) const {
-    const bool is_there =
-        !std::isnan(value) || std::any_of(voxels, voxels + extent.slice(), [](float v) { return std::isnan(v); });
-    if (!is_there) return std::vector<bool>(static_cast<std::size_t>(extent.slice()));
     std::vector<bool> marks = cut_out_background(voxels, extent.x, extent.y, value);
     if (slices_.size() > 1) return marks;
     // In a panel steep things may be parts of a picture that lies on it: only what has few values is writing there.
@@ -225,12 +222,12 @@ std::vector<float> VolumeFilter::kept_values() const {
   const NoiseModel& noise = noise_.front();
   std::vector<float> values;
   if (noise.step < fine * noise.sigma) {
-    values = noise.panels;
+    values = noise.uniform_values;
     if (noise.masked) values.push_back(noise.background);
   }
   // What is written in one that is missing, by pixel padding, is kept too.
   const bool may_be_missing = frame_->source().extent().z == 1 && !is_masked_;
-  if (values.empty() && may_be_missing) values.push_back(std::numeric_limits<float>::quiet_NaN());
+  if (may_be_missing) values.push_back(std::numeric_limits<float>::quiet_NaN());
   return values;
 }
 

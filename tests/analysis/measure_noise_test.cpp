@@ -1347,9 +1347,10 @@ TEST(MeasureNoise, OfARadiographIsThatOfTheObject) {
 /// Two areas of one value each: what lies outside a scanner's field, and what a rotation filled in, or a panel.
 TEST(MeasureNoise, AreasOfOneValueAreNoObject) {
   for (const Extent& extent : {Extent{{192, 192, 1}}, Extent{{96, 96, 16}}}) {
-    const Scan noisy = phantom(PhantomKind::ct, extent).with({NoiseKind::gaussian, 30, test_seed});
+    const Scan clean = phantom(PhantomKind::ct, extent);
     const auto columns = static_cast<std::size_t>(extent.x);
-    const auto cut = [&](double share, float panel) {
+    const auto cut = [&](double share, float panel, int seed = test_seed) {
+      const Scan noisy = clean.with({NoiseKind::gaussian, 30, seed});
       return noisy.changed([&](std::size_t i) {
         const double x = static_cast<double>(i % columns) + 0.5, y = static_cast<double>(i / columns % columns) + 0.5,
                      radius = static_cast<double>(columns) / 2;
@@ -1358,14 +1359,17 @@ TEST(MeasureNoise, AreasOfOneValueAreNoObject) {
       });
     };
     const NoiseModel whole = cut(0, 0).measured();
-    EXPECT_TRUE(whole.panels.empty());
+    EXPECT_TRUE(whole.uniform_values.empty());
     for (const float panel : {0.0F, 47.0F}) {
       for (const double share : {0.2, 0.35}) {
         const NoiseModel model = cut(share, panel).measured();
         EXPECT_NEAR(model.sigma, whole.sigma, 0.1 * whole.sigma) << extent.z << " " << panel << " " << share;
         EXPECT_GT(model.confidence, Confidence::none) << model.describe();
-        ASSERT_EQ(model.panels.size(), 1U) << extent.z << " " << panel << " " << share;
-        EXPECT_TRUE(model.background == panel || model.panels.front() == panel);
+        ASSERT_EQ(model.uniform_values.size(), 1U) << extent.z << " " << panel << " " << share;
+        EXPECT_EQ(model.uniform_values.front(), panel);
+        Scan first = cut(share, panel), second = cut(share, panel, test_seed + 1);
+        MemoryVolume a({first.voxels.data(), extent}), b({second.voxels.data(), extent});
+        EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 30, 4.5) << extent.z << " " << panel << " " << share;
       }
     }
   }

@@ -992,7 +992,7 @@ TEST_F(FilterCommand, AMaskWithNothingInsideForOneVolumeIsToldOf) {
   write_nifti(folder_ / "scans.nii", {{9, 8, 7}}, scans, 3);
   write_nifti(folder_ / "mask.nii", {{9, 8, 7}}, mask, 3);
   const Result result = quietvox_ok({"median", path("scans.nii"), path("out.nii"), "--mask", path("mask.nii")});
-  EXPECT_NE(result.err.find("no voxel of volume 2 is inside"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("volume 2: no voxel is inside"), std::string::npos) << result.err;
 }
 
 TEST_F(FilterCommand, MaskOfAnotherExtentIsRefused) {

@@ -555,9 +555,10 @@ TEST_F(Tools, NoiseThatRoundingTakesAwayIsToldOf) {
   const std::vector<std::string> words{"add-noise", path("in.nii"), path("out.nii"), "--force", "--amount"};
   const auto is_told = [&](std::vector<std::string> more) {
     more.insert(more.begin(), words.begin(), words.end());
-    return quietvox_ok(more).err.find("noise of less than half a step") != std::string::npos;
+    return quietvox_ok(more).err.find("noise of less than a quarter of a step") != std::string::npos;
   };
   EXPECT_TRUE(is_told({"0.2"}));
+  EXPECT_FALSE(is_told({"0.4"}));  // which rounding makes stronger
   EXPECT_FALSE(is_told({"2"}));
   EXPECT_FALSE(is_told({"0.2", "--output-type", "float32"}));
   EXPECT_FALSE(is_told({"0.2", "--kind", "salt-and-pepper"}));

@@ -34,8 +34,9 @@ NoiseParams params_of_volume(NoiseParams params, std::size_t volume) {
 }
 
 bool is_lost_in_steps(const NoiseParams& params, double step) {
-  constexpr NoiseKind of_other_units[] = {NoiseKind::poisson, NoiseKind::speckle, NoiseKind::salt_and_pepper};
-  return params.amount > 0 && params.amount < 0.5 * std::abs(step) &&
+  constexpr NoiseKind of_other_units[] = {NoiseKind::poisson, NoiseKind::speckle, NoiseKind::salt_and_pepper,
+                                          NoiseKind::quantisation};
+  return params.amount > 0 && params.amount < 0.25 * std::abs(step) &&
          std::ranges::find(of_other_units, params.kind) == std::end(of_other_units);
 }
 
@@ -114,7 +115,7 @@ void add_noise_to_image(const Arguments& arguments, Context& context) {
   context.console.end_progress();
   if (is_lost) {
     context.console.warning(
-        "noise of less than half a step of the stored values is mostly lost when they are rounded"
+        "noise of less than a quarter of a step of the stored values is mostly lost when they are rounded"
         "; to keep it, " +
         float_remedy(format));
   }

@@ -204,8 +204,9 @@ void compare_images(const Arguments& arguments, Context& context) {
   const std::vector<io::AxisMap> maps = axis_maps(*a, *b, context.console);
   std::vector<Message> of_mask;
   const auto mask = open_mask(options.mask, *a, reading, of_mask);
-  if (mask && empty_volumes(*mask, *a).size() == mask->volume_count()) {
-    of_mask.push_back(empty_mask_warning(options.mask, "compared"));
+  if (mask) {
+    const auto empty = empty_mask_warning(*mask, empty_volumes(*mask, *a), options.mask, "compared");
+    of_mask.insert(of_mask.end(), empty.begin(), empty.end());
   }
   for (const Message& warning : of_mask) context.console.warning(warning);
   if (!options.picture.empty()) (void)picture_place(options, a->geometry(0).extent);

@@ -103,7 +103,7 @@ void train(const Arguments& arguments, Context& context) {
   const auto read = [&](VolumeSource& source, std::uint64_t others) {
     if (!swap) return read_whole(source, others);
     SwappedVolume swapped(source, swap, reading);
-    return read_whole(swapped, others);
+    return read_whole(swapped, others + 1);
   };
   const std::vector<float> noisy_voxels = read(*noisy_source, 0), clean_voxels = read(*clean_source, 1);
   context.console.warnings(noisy->warnings_of_voxels(), noisy_path);

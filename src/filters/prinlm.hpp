@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 2> choices(PrinlmGuide) { return {"dct", 
 /// over the voxels q of the box of search_radius about p. Voxels are compared, not patches, so that rotated structures
 /// are alike. The paper lets small differences count as none and cuts large ones off; without either, and a strength
 /// chosen anew, results on real scans are as good. Where noise is correlated, the sigma of a `dct` guide is s times
-/// that of the noise, and an automatic strength is 0.45 / sqrt(s): with more, ridges and edges lose height. Missing
+/// that of the noise, and an automatic strength is 0.45 / s^(c / 2), c = min(1, max(0, contrast / sigma of the noise -
+/// 1)): with more, clear ridges and edges lose height. Missing
 /// voxels keep their value and have no weight. sigma = 0 or strength = 0 changes nothing. Differs from exact arithmetic
 /// by at most 1e-5 max |u|, for intensities below 1e18 (others are missing) and 1e37 h, and where the filter of the
 /// guide does.
@@ -46,7 +47,8 @@ struct PrinlmParams {
         field("sigma", &P::sigma, {0, 1e30}, "intensity",
               "Standard deviation of the noise; auto: measured, and more where it is correlated; 0 changes nothing."),
         field("strength", &P::strength, {0, 100}, "sigma",
-              "Smoothing strength h, in sigmas; larger smooths more; auto: 0.45, and less for correlated noise, if dct "
+              "Smoothing strength h, in sigmas; larger smooths more; auto: 0.45, and less for correlated noise that is "
+              "weaker than structure, if dct "
               "makes the guide."),
         field("search-radius", &P::search_radius, {0, 15}, "voxel",
               "Half width of the window that is averaged, per axis; auto: 4 voxels of a slice, 7 where windows stay "

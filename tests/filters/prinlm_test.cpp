@@ -168,7 +168,8 @@ TEST(Prinlm, CorrelatedNoiseTakesLessStrength) {
     settings.set("sigma", sigma);
     return std::stod(settings.resolved({{{64, 40, 19}}, {1, 1, 1}, [=] { return noise; }}).get("strength"));
   };
-  const NoiseModel white{.sigma = 12.5}, correlated{.sigma = 12.5, .spectrum = spectrum};
+  const NoiseModel white{.sigma = 12.5, .contrast = 50};
+  NoiseModel correlated{.sigma = 12.5, .spectrum = spectrum, .contrast = 50};
   EXPECT_EQ(strength(white, "dct"), 0.45);
   const double larger = correlated.coarse_sigma({4, 4, 4}) / 12.5;
   EXPECT_GT(larger, 1.5);
@@ -176,6 +177,8 @@ TEST(Prinlm, CorrelatedNoiseTakesLessStrength) {
   EXPECT_EQ(strength(correlated, "dct", "20"), 0.45);
   EXPECT_EQ(strength(correlated, "bm4d"), 0.45);
   EXPECT_EQ(strength({}, "dct"), 0.45);
+  correlated.contrast = 10;  // less than the noise
+  EXPECT_EQ(strength(correlated, "dct"), 0.45);
 }
 
 /// What the prototype of the paper's filter reached on this noise, by one seed: 33.33 and 29.48 dB on the scan.

@@ -150,8 +150,10 @@ PrinlmParams PrinlmParams::resolved(const VolumeFacts& facts) const {
     if (sigma) {
       params.strength = usual_strength;
     } else if (const auto measured = of_guide.noise_for("strength")) {
-      const double coarse = *params.sigma;
-      params.strength = usual_strength * (coarse > 0 ? std::sqrt(measured->trusted_sigma() / coarse) : 1);
+      // What is weaker than the noise is no ridge to be worn.
+      const double sigma_of_noise = measured->trusted_sigma(), coarse = *params.sigma;
+      const double clear = coarse > 0 ? std::clamp(measured->contrast / sigma_of_noise - 1, 0.0, 1.0) : 0;
+      params.strength = usual_strength * (clear > 0 ? std::pow(sigma_of_noise / coarse, 0.5 * clear) : 1);
     }
   } else {
     params.bm4d.sigma = sigma;

@@ -168,6 +168,7 @@ void run_stage(const VolumeView<const float>& noisy, const VolumeView<const floa
   constexpr std::size_t slack = 64;  // strips may end beyond
   const DeviceBuffer<float> compared_buffer(static_cast<std::size_t>(compared.extent.voxels()) + slack, context);
   compared.data = compared_buffer.get();
+  QV_CUDA(cudaMemsetAsync(compared.data + compared.extent.voxels(), 0, slack * sizeof(float), context.stream));
   launch(make_compared, grid_of(compared.extent, block), block, 0, context, pilot, compared, triple(r),
          stage.per_voxel);
 

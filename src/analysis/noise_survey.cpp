@@ -136,13 +136,13 @@ NoiseSurvey::NoiseSurvey(const NoiseBricks& bricks, const Known& known)
     : step(quantisation_step(bricks)),
       is_clipped(!known.is_difference && is_clipped_at_top(bricks)),
       is_difference_(known.is_difference) {
-  look_at_means(bricks, known.is_difference);
+  look_at_means(bricks);
   if (known.may_have_borders) leave_borders_out(bricks, known.object_is_dark);
   // A bright background that is clipped (X-ray images stored inverted) shows no noise: then the dark is looked at.
   if (!find_object(bricks, !known.object_is_dark)) find_object(bricks, known.object_is_dark);
 }
 
-void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
+void NoiseSurvey::look_at_means(const NoiseBricks& bricks) {
   constexpr double masked_share = 0.05;
   std::vector<double> means;
   std::map<double, std::int64_t> bricks_of_value;
@@ -152,7 +152,7 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
     if (one.constant) ++bricks_of_value[one.mean];
   }
   const double all_bricks = static_cast<double>(means.size());
-  fill = find_fill_values(means, is_difference ? FillValues() : far_values(bricks, bricks_of_value), bricks);
+  fill = find_fill_values(means, is_difference_ ? FillValues() : far_values(bricks, bricks_of_value), bricks);
   means.clear();
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     if (!fill.in(bricks, i)) means.push_back(bricks.mean(i));
@@ -163,7 +163,7 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
   if (means.empty()) means.push_back(0);
   darkest = std::ranges::min(means);
   brightest_ = std::ranges::max(means);
-  if (is_difference) {
+  if (is_difference_) {
     left_out_ = {0};  // what both volumes hold alike
   } else {
     uniform_values = find_uniform_values(bricks, bricks_of_value, all_bricks);
@@ -190,7 +190,7 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks, bool is_difference) {
   }
   // A panel may be larger than what lies around the image.
   const auto darkest_value = static_cast<float>(darkest);
-  if (!is_difference && is_left_out(static_cast<double>(background)) &&
+  if (is_left_out(static_cast<double>(background)) &&
       std::ranges::find(uniform_values, darkest_value) != uniform_values.end()) {
     background = darkest_value;
   }
@@ -260,8 +260,7 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   constant = 0;
   std::int64_t all_constant = 0;
   for (const NoiseBricks::Background& one : bricks.background()) {
-    if (!one.constant || is_fill(one) || (!is_difference_ && is_left_out(one.mean)) || !on_this_side(one.mean))
-      continue;
+    if (!one.constant || is_fill(one) || is_left_out(one.mean) || !on_this_side(one.mean)) continue;
     ++all_constant;
     const bool is_background = masked && static_cast<float>(one.mean) == background;
     const bool is_cut = (one.mean == darkest || one.mean == brightest_ || is_background) && darkest < brightest_;
@@ -277,7 +276,7 @@ bool NoiseSurvey::is_fill(const NoiseBricks::Background& one) const {
 }
 
 bool NoiseSurvey::is_left_out(double value) const {
-  return std::ranges::find(left_out_, static_cast<float>(value)) != left_out_.end();
+  return !is_difference_ && std::ranges::find(left_out_, static_cast<float>(value)) != left_out_.end();
 }
 
 bool NoiseSurvey::is_partly_left_out(const NoiseBricks& bricks, std::int64_t i) const {

@@ -52,7 +52,7 @@ struct NoiseSurvey {
 
  private:
   /// Finds the fill values and the background, and what lies between dark and bright.
-  void look_at_means(const NoiseBricks&, bool is_difference);
+  void look_at_means(const NoiseBricks&);
   /// Leaves whole rows and columns of bricks at the edges out that lie on the object's side and are alike, and finds
   /// the middle of the others: parts that the rays did not reach, beside a collimator, may have far louder noise.
   void leave_borders_out(const NoiseBricks&, bool object_is_dark);
@@ -66,8 +66,8 @@ struct NoiseSurvey {
 
   double brightest_ = 0;
   bool is_difference_;
-  std::vector<float>
-      left_out_;              ///< values of panels and the like: bricks of them do not count, nor those partly of them
+  /// Values of panels and the like: bricks of them do not count, nor those partly of them.
+  std::vector<float> left_out_;
   std::vector<bool> border_;  ///< bricks that are left out; empty: none
 };
 

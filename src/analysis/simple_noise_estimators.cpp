@@ -53,7 +53,6 @@ class BlockSample {
     blocks_.resize(capacity / 2);
     stride_ *= 2;
   }
-  const std::vector<Block>& blocks() const { return blocks_; }
   std::vector<Block> take() && { return std::move(blocks_); }
 
  private:

@@ -93,11 +93,12 @@ bool are_of_noise(const std::vector<Level>& levels, double least, double most) {
 
 NoiseAcrossSlices::NoiseAcrossSlices(const NoiseBricks& energies) {
   constexpr std::size_t fewest = 6;
-  constexpr double least_range = 0.4;  // of logarithms of sigma
+  constexpr double least_range = 0.2;
   const std::vector<Level> levels = levels_of(energies);
   if (levels.size() < fewest) return;
   const auto [least, most] = std::ranges::minmax(levels, {}, &Level::fine);
   if (most.fine - least.fine < least_range || !are_of_noise(levels, least.fine, most.fine)) return;
+  range_ = most.fine - least.fine;
   constexpr std::int64_t most_nodes = 64;
   const std::int64_t nodes = std::min(energies.extent().z, most_nodes);
   std::size_t next = 0;

@@ -19,6 +19,8 @@ class NoiseAcrossSlices {
   explicit NoiseAcrossSlices(const NoiseBricks& energies);
 
   bool varies() const { return !log_sigma_.empty(); }
+  /// Between the logarithms of sigma of the quietest and the loudest slices; 0 where it varies nowhere.
+  double range() const { return range_; }
   /// Scales the energies of each brick as if its noise had the mean variance.
   void make_even(NoiseBricks& energies);
   /// What else varies, times the standard deviation in each slice over its root mean square.
@@ -27,6 +29,7 @@ class NoiseAcrossSlices {
  private:
   double at(double place) const;
 
+  double range_ = 0;
   std::vector<double> log_sigma_;  ///< at places from the first slice to the last
   double mean_ = 0;                ///< logarithm of the root mean square of the bricks that were made even
 };

@@ -1685,6 +1685,36 @@ TEST(MeasureNoise, NoiseThatIsLoudInTheMiddleIsMapped) {
   }
 }
 
+/// No map of the place alone holds both: sigma was below that of the quietest slice, with high confidence.
+TEST(MeasureNoise, NoiseMayVaryWithinSlicesAndBetweenThem) {
+  for (const int seed : {test_seed, test_seed + 1}) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    const std::vector<float> even = Shoulders::noise(random);
+    constexpr std::int64_t slice = Shoulders::side * Shoulders::side;
+    for (const double quiet : {0.6, 0.5, 0.45, 0.35}) {
+      const auto level = [&](std::int64_t i) {
+        const std::int64_t z = i / slice;
+        return z >= 5 && z < 11 ? 1 : quiet;
+      };
+      double squares = 0, count = 0;
+      for (std::int64_t i = 0; i < std::ssize(even); ++i) {
+        if (!Shoulders::is_body(i % slice)) continue;
+        squares += std::pow(level(i) * static_cast<double>(even[static_cast<std::size_t>(i)]), 2);
+        ++count;
+      }
+      constexpr double sigma = 40;
+      const double gain = sigma / std::sqrt(squares / count);
+      Scan scan{{{Shoulders::side, Shoulders::side, Shoulders::slices}}, {}};
+      for (std::int64_t i = 0; i < std::ssize(even); ++i) {
+        const auto noise = static_cast<float>(gain * level(i)) * even[static_cast<std::size_t>(i)];
+        scan.voxels.push_back(std::round(std::max(Shoulders::clean(i % slice) + noise, -1024.0F)));
+      }
+      const NoiseModel model = scan.measured();
+      EXPECT_NEAR(model.sigma, sigma, 0.2 * sigma) << quiet << ": " << model.describe();
+    }
+  }
+}
+
 /// A map of it was taken for that of the noise.
 TEST(MeasureNoise, TextureThatGrowsToTheEdgesIsNoMap) {
   const Extent extent{{256, 256, 1}};
@@ -1832,6 +1862,22 @@ TEST(MeasureNoise, NeighboursOfASeriesTellStructureFromNoise) {
   EXPECT_GT(first.measured().sigma, 40);
   MemoryVolume a({first.voxels.data(), extent}), b({second.voxels.data(), extent});
   EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 10, 0.5);
+}
+
+/// What they differ by is often 0.
+TEST(MeasureNoise, NeighboursOfWholeNumbersTellTheNoise) {
+  QV_NEEDS_TEST_DATA();
+  for (const double level : {1.0, 2.0, 5.0, 7.0, 12.0}) {
+    const auto noisy = [&](int seed) {
+      const Scan scan = head().with({NoiseKind::rician, level, seed});
+      return scan.changed([&](std::size_t i) { return std::round(scan.voxels[i]); });
+    };
+    const Scan first = noisy(test_seed), second = noisy(5);
+    MemoryVolume a({first.voxels.data(), first.extent}), b({second.voxels.data(), second.extent});
+    const NoiseModel model = measure_noise_with_neighbour(a, b, {});
+    EXPECT_NEAR(model.sigma, level, 0.1 * level) << level;
+    EXPECT_GE(model.confidence, Confidence::medium) << level << ": " << model.reason;
+  }
 }
 
 TEST(MeasureNoise, VolumesThatShareTheirNoiseDoNotTellIt) {

@@ -32,6 +32,16 @@ NoiseModel median(const std::vector<NoiseModel>& models) {
   return models[*middle];
 }
 
+/// Where one volume clearly holds magnitudes, all do. A strong signal does not show it.
+void take_as_magnitudes(NoiseModel& of_series, const std::vector<NoiseModel>& models) {
+  const auto shows_it = [](const NoiseModel& model) {
+    return model.distribution == NoiseDistribution::rician && model.confidence >= Confidence::medium;
+  };
+  if (of_series.distribution == NoiseDistribution::gaussian && std::ranges::any_of(models, shows_it)) {
+    of_series.distribution = NoiseDistribution::rician;
+  }
+}
+
 }  // namespace
 
 std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const NoiseOf& noise_of) {
@@ -51,6 +61,7 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
   }
   if (looked_at.size() < 2) return std::nullopt;
   for (const std::vector<NoiseModel>& each : measured) noise.models_.push_back(median(each));
+  take_as_magnitudes(noise.models_.front(), measured.front());
   // The first that asks tells the contrast; others see what filters left.
   const std::vector<NoiseModel>& of_volumes = measured.front();
   for (const std::size_t i : that_count(of_volumes)) noise.volumes_.push_back(looked_at[i]);

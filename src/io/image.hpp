@@ -169,6 +169,8 @@ class Image {
   virtual std::vector<std::string> warnings_of_voxels() const { return {}; }
   /// True where the volumes are one picture at several times, by what the headers say.
   virtual bool is_time_series() const { return false; }
+  /// True where one receiver made the volumes in turn, by what the headers say: times, or directions of diffusion.
+  virtual bool may_have_one_noise() const { return is_time_series(); }
   /// True where two volumes may have been made of the same data, such as magnitudes and real parts, or with two
   /// kernels: then they have their noise in common.
   virtual bool may_share_noise(std::size_t, std::size_t) const { return false; }

@@ -98,8 +98,8 @@ NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& mask
   const bool tells = tells_enough(model), is_known = model.trusted_sigma() > 0;
   const bool may_be_magnitudes =
       header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
-  const bool may_hide_air =
-      (model.distribution == NoiseDistribution::gaussian && may_be_magnitudes) || header.object_is_dark;
+  // Of weak magnitudes, what lies within a mask may look like air, which is none.
+  const bool may_hide_air = may_be_magnitudes || header.object_is_dark;
   if (tells && (masks_hide_no_air_ || !may_hide_air)) return model;
   const auto source = open_whole();
   NoiseModel whole = measure(volume, *source, execution);

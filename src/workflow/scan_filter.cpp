@@ -81,7 +81,7 @@ ScanFilter::ScanFilter(const DenoiseRequest& request, bool is_chosen, const Scan
 void ScanFilter::run() {
   if (whole_.memory_limit) reserve_memory();
   if (request_.out.dry_run) {
-    if (image_.is_time_series() && is_asked_for(report_.stabilise)) measure_series();
+    if (image_.may_have_one_noise() && is_asked_for(report_.stabilise)) measure_series();
     for (std::size_t volume = 0; volume < count(); ++volume) check(volume);
     rounding_.check();
     lost_.warn(report_.warnings);
@@ -90,7 +90,7 @@ void ScanFilter::run() {
       return;
     }
   }
-  if (image_.is_time_series() && !of_series_) measure_series();
+  if (image_.may_have_one_noise() && !of_series_) measure_series();
   begin_provenance();
   for (std::size_t volume = 0; volume < count(); ++volume) filter(volume);
   add_warnings_of_volumes();
@@ -213,16 +213,19 @@ void ScanFilter::measure_series() {
   usual_haar_ = median_of(std::span(haar));
 }
 
-/// The noise of a volume, if it is much stronger than that of the series. One volume may be spoilt, as by a spike or by
-/// motion; by the noise of the others it would stay as it is. Differences of voxels may be those of structure, too; the
-/// measure of the volume knows better.
-std::optional<NoiseModel> ScanFilter::noise_above_series(std::size_t volume, VolumeSource& source) {
+/// The noise of a volume, if it is much stronger or weaker than that of the series. One volume may be spoilt, as by
+/// motion, or be the mean of others; by the noise of the series it would stay as it is, or lose what it shows.
+/// Differences of voxels may be those of structure, too; the measure of the volume knows better.
+std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, VolumeSource& source) {
   constexpr double much = 1.5;
   const auto known = haar_.find(volume);
   const double haar = known != haar_.end() ? known->second : estimate_noise(source, background_);
-  if (usual_haar_ == 0 || haar <= much * usual_haar_) return std::nullopt;
+  const bool is_louder = haar > much * usual_haar_, is_quieter = much * haar < usual_haar_;
+  if (usual_haar_ == 0 || !(is_louder || is_quieter)) return std::nullopt;
   NoiseModel own = measure_of(volume, source)(source, background_);
-  return own.trusted_sigma() > much * of_series_->first().sigma ? std::optional(std::move(own)) : std::nullopt;
+  const double sigma = own.trusted_sigma(), of_series = of_series_->first().sigma;
+  const bool is_unlike = is_louder ? sigma > much * of_series : sigma > 0 && much * sigma < of_series;
+  return is_unlike ? std::optional(std::move(own)) : std::nullopt;
 }
 
 void ScanFilter::warn_of_mask(const std::set<std::size_t>& empty) {
@@ -260,12 +263,14 @@ void ScanFilter::filter(std::size_t volume) {
   };
   const NoiseMeasure measure = measure_of(volume, source);
   std::unique_ptr<const VolumeFilter> made;
-  if (const auto own = of_series_ ? noise_above_series(volume, source) : std::nullopt) {
+  if (const auto own = of_series_ ? noise_unlike_series(volume, source) : std::nullopt) {
     try {
       made = filter_by([&](VolumeSource& reaching, const Execution& execution) {
         return &reaching == &source ? *own : measure(reaching, execution);
       });
-      warn_of(volume, "much noisier than the series, and therefore filtered by its own noise");
+      const bool is_louder = own->sigma > of_series_->first().sigma;
+      warn_of(volume, std::string("much ") + (is_louder ? "noisier" : "quieter") +
+                          " than the series, and therefore filtered by its own noise");
     } catch (const Error& error) {
       // By its own noise it may not be stabilised as it is by that of the series.
       if (error.code() != Errc::invalid_argument) throw;

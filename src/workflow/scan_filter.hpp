@@ -63,7 +63,7 @@ class ScanFilter {
   void check(std::size_t volume);
   void reserve_memory();
   void measure_series();
-  std::optional<NoiseModel> noise_above_series(std::size_t volume, VolumeSource&);
+  std::optional<NoiseModel> noise_unlike_series(std::size_t volume, VolumeSource&);
   void begin_provenance();
   void filter(std::size_t volume);
   void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);

@@ -758,7 +758,7 @@ TEST_F(FarFromZero, AVolumeFarFromTheFirstIsNamed) {
   EXPECT_EQ(alike.err.find("its voxels lie around"), std::string::npos) << alike.err;
 }
 
-TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
+TEST_F(FilterCommand, TimesAndDirectionsHaveOneNoise) {
   const Extent size{{24, 24, 6}};
   const std::size_t count = static_cast<std::size_t>(size.voxels()), volumes = 5;
   const std::vector<std::int16_t> noise = random_integers(count * volumes, 11);
@@ -770,12 +770,13 @@ TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
   std::string bytes = read_file(folder_ / "plain.nii");
   bytes[123] = 2 + 8;  // millimetres, seconds
   write_file(folder_ / "times.nii", bytes);
-  write_file(folder_ / "directions.nii", bytes);
+  const std::string plain = read_file(folder_ / "plain.nii");
+  write_file(folder_ / "directions.nii", plain);
   write_file(folder_ / "directions.bval", "0 1000 1000 1000 1000\n");
-  write_file(folder_ / "CAPITALS.NII", bytes);
+  write_file(folder_ / "CAPITALS.NII", plain);
   quietvox_ok({"gaussian", path("CAPITALS.NII"), path("CAPITALS.NII.GZ"), "--sigma", "0"});
   write_file(folder_ / "CAPITALS.bval", "0 1000 1000 1000 1000\n");
-  EXPECT_NE(quietvox_ok({"info", path("CAPITALS.NII.GZ")}).out.find("noise (volume 1)"), std::string::npos);
+  EXPECT_NE(quietvox_ok({"info", path("CAPITALS.NII.GZ")}).out.find("noise (series)"), std::string::npos);
   Json summary;
   const auto sidecar = [&](const std::string& name) {
     const Result run =
@@ -783,18 +784,18 @@ TEST_F(FilterCommand, TheVolumesOfATimeSeriesHaveOneNoise) {
     summary = Json::parse(run.out);
     return Json::parse(read_file(folder_ / (name + "-out.json")));
   };
-  const Json times = sidecar("times");
-  EXPECT_EQ(times["noise_source"], "one noise for the series, the median of volumes 1, 2, 3, 4, 5");
-  EXPECT_EQ(summary["noise_source"], times["noise_source"]);
-  ASSERT_EQ(times["volumes"].size(), 1U) << times;
-  EXPECT_EQ(times["volumes"][0]["last"], 4);
-  EXPECT_EQ(summary["volumes"][4]["noises"], summary["volumes"][0]["noises"]);
-  for (const char* name : {"plain", "directions"}) {
-    const Json each = sidecar(name);
-    EXPECT_FALSE(each.contains("noise_source"));
-    EXPECT_FALSE(summary.contains("noise_source"));
-    EXPECT_EQ(each["volumes"].size(), 5U) << each;
+  for (const char* name : {"times", "directions"}) {
+    const Json series = sidecar(name);
+    EXPECT_EQ(series["noise_source"], "one noise for the series, the median of volumes 1, 2, 3, 4, 5");
+    EXPECT_EQ(summary["noise_source"], series["noise_source"]);
+    ASSERT_EQ(series["volumes"].size(), 1U) << series;
+    EXPECT_EQ(series["volumes"][0]["last"], 4);
+    EXPECT_EQ(summary["volumes"][4]["noises"], summary["volumes"][0]["noises"]);
   }
+  const Json each = sidecar("plain");
+  EXPECT_FALSE(each.contains("noise_source"));
+  EXPECT_FALSE(summary.contains("noise_source"));
+  EXPECT_EQ(each["volumes"].size(), 5U) << each;
 }
 
 TEST_F(FilterCommand, ChainEqualsTwoRuns) {

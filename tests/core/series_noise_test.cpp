@@ -78,6 +78,20 @@ TEST(SeriesNoise, OthersTellWhatOneVolumeCannot) {
   EXPECT_FALSE(Series({{10.5, 10, 30.5, 30.5, 11}}).noise(chain)) << "other contrasts";
 }
 
+/// Where the signal is strong, as without diffusion weighting, noise of magnitudes looks Gaussian.
+TEST(SeriesNoise, IsOfMagnitudesWhereOneVolumeShowsIt) {
+  const auto distribution = [](Confidence confidence) {
+    const auto noise = SeriesNoise::measure(3, [&](std::size_t volume) {
+      NoiseModel model{.sigma = 10};
+      if (volume == 2) model = {.sigma = 11, .distribution = NoiseDistribution::rician, .confidence = confidence};
+      return std::vector{model};
+    });
+    return noise->first().distribution;
+  };
+  EXPECT_EQ(distribution(Confidence::medium), NoiseDistribution::rician);
+  EXPECT_EQ(distribution(Confidence::low), NoiseDistribution::gaussian);
+}
+
 TEST(SeriesNoise, LeavesOutWhatIsNotFiltered) {
   const std::vector<FilterConfig> chain{step("nlm")};
   const auto noise = Series{{-1, 4, 5, -1, 6}}.noise(chain);

@@ -60,7 +60,7 @@ FoundNoise noise_of(const io::Image& image, const Execution& execution, std::vec
   };
   const std::size_t volumes = image.volume_count();
   try {
-    if (image.is_time_series()) {
+    if (image.may_have_one_noise()) {
       const auto of_volume = [&](std::size_t volume) -> std::optional<std::vector<NoiseModel>> {
         try {
           return std::vector{measure(volume)};

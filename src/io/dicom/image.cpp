@@ -202,6 +202,7 @@ class DicomImage final : public Image {
   }
   std::string series_uid() const override { return at(0).slices.front().series; }
   bool is_time_series() const override { return are_made_in_turn() && !has_diffusion(); }
+  bool may_have_one_noise() const override { return are_made_in_turn() || has_diffusion(); }
   bool may_share_noise(std::size_t volume, std::size_t other) const override {
     const auto picture = [&](std::size_t which) {
       const SliceHeader& slice = at(which).slices.front();

@@ -85,10 +85,8 @@ class NiftiImage final : public Image {
   bool can_filter_stored(std::size_t) const override { return header().rescale().slope > 0; }
   std::string why_2d_only(std::size_t) const override { return {}; }
 
-  bool is_time_series() const override {
-    // Diffusion directions are said to be times too, and have their b-values beside them.
-    return header().has_times() && !is_file(beside(nifti_->file.paths.header, ".bval"));
-  }
+  bool is_time_series() const override { return header().has_times() && !has_b_values(); }
+  bool may_have_one_noise() const override { return header().has_times() || has_b_values(); }
 
   std::optional<double> repetition_time() const override {
     return is_time_series() ? header().volume_seconds() : std::nullopt;
@@ -127,6 +125,9 @@ class NiftiImage final : public Image {
   }
 
  private:
+  /// Diffusion directions are said to be times too, and have their b-values beside them.
+  bool has_b_values() const { return is_file(beside(nifti_->file.paths.header, ".bval")); }
+
   const NiftiHeader& header() const { return nifti_->file.header; }
 
   void check_domain(VoxelDomain domain) const {

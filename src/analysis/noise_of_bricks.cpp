@@ -115,6 +115,19 @@ bool is_dark_tissue(const Air& air, double signal, const NoiseSpectrumFit& fit, 
   return air.sigma > most_of_air(masked) * koay_sigma(signal, noise_at(air.parts, fit, extent));
 }
 
+/// Whether the means of parts differ clearly more than those of noise with this spectrum, which smooth noise leaves
+/// dark and calm in some parts by chance.
+bool have_several_signals(const std::vector<NoisyPart>& parts, const NoiseSpectrumFit& fit, std::int64_t voxels) {
+  constexpr double least_range = 9;  // deviations of means of noise alone, whose own range is 3.3 of them
+  std::vector<double> signals;
+  for (const NoisyPart& part : parts) signals.push_back(part.signal);
+  if (signals.empty()) return false;
+  const double range = quantile_of(std::span(signals), 0.95) - quantile_of(std::span(signals), 0.05);
+  const Triple<double> length = fit.spectrum().length();
+  const double variance = fit.variance() * length.x * length.y * length.z / static_cast<double>(voxels);
+  return range * range > least_range * least_range * variance;
+}
+
 /// Finds how the noise of these bricks would follow the signal, and whether it clearly does.
 void set_signal_variance(NoiseModel& model, const NoiseBricks& bricks, const NoiseSpectrumFit& fit, double darkest,
                          bool may_be_magnitudes) {
@@ -133,6 +146,7 @@ void set_signal_variance(NoiseModel& model, const NoiseBricks& bricks, const Noi
     chosen.push_back(like_noise.bricks[j]);
     log_variance.push_back(log);
   }
+  if (!have_several_signals(parts, fit, bricks.voxels())) return;
   const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
   if (!poisson) return;  // what grows with the square grows
   const auto speckle = fit_signal_variance(parts, like_noise.spread, darkest, 2);
@@ -412,8 +426,7 @@ void BrickMeasure::follow_signal() {
 /// Finds whether the noise is louder in some slices; if it is, fits again, as if it were not.
 void BrickMeasure::follow_slices() {
   constexpr double repeated = 2;  // slices of the same noise: how many of them a brick has says how it varies there
-  if (known_.is_difference || air_.sigma != 0 || model_.signal_variance() ||
-      best().spectrum().length().z >= repeated) {
+  if (known_.is_difference || air_.sigma != 0 || model_.signal_variance() || best().spectrum().length().z >= repeated) {
     return;
   }
   NoiseAcrossSlices across(bricks_);

@@ -94,7 +94,8 @@ class ImageFilterBase : public itk::ImageToImageFilter<TInputImage, TOutputImage
     return std::any_cast<const ParametersType&>(this->GetResolvedSettings().params());
   }
 
-  /** Where to run: auto (CUDA where a device is found, else the CPU; the default), cpu, cuda or cuda:N. */
+  /** Where to run: auto (CUDA where a device is found, else the CPU; the default), cpu, cuda or cuda:N. Update() throws
+   * for other words, and where there is no such device. */
   void SetBackend(const std::string& choice);
   const std::string& GetBackend() const { return m_BackendChoice; }
 

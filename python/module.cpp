@@ -205,6 +205,7 @@ auto run(const py::object& progress, const Work& work) {
     throw;
   }
   auto made = result.get();
+  fraction = 1;
   try {
     tell();
   } catch (py::error_already_set& error) {

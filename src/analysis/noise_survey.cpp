@@ -295,9 +295,8 @@ double NoiseSurvey::background_share(const NoiseBricks& bricks, std::int64_t i) 
   if (is_difference_) {
     // Zeros are what both volumes hold alike, and chance where they hold whole numbers: then next to zero are as many.
     const double share = share_of(bricks, i, [](float value) { return value == 0; });
-    const double next = share_of(bricks, i, [&](float value) {
-      return value != 0 && std::abs(static_cast<double>(value)) < 1.5 * step;
-    });
+    const double next = share_of(
+        bricks, i, [&](float value) { return value != 0 && std::abs(static_cast<double>(value)) < 1.5 * step; });
     return share > 1.25 * next ? share : 0;
   }
   return share_of(bricks, i, [&](float value) {

@@ -44,9 +44,12 @@ constexpr std::array<std::string_view, 3> choices(Bm4dQuality) { return {"fast",
 ///
 ///     min(1, max(0, |p| / e - 4.5)),   e = max(1, strength) sigma map sqrt(max(1 / N, variance of a box's mean)),
 ///
-/// map at the voxel, N the voxels of the box, the variance that of noise of sigma 1 by its spectrum, as below; in all,
-/// the voxel changes by no more than L even so. Missing voxels and those outside the volume count as d = 0, and a voxel
-/// with d = 0 stays. In noise alone, one box in 10^6 has such a mean.
+/// map at the voxel, N the voxels of the box, the variance that of noise of sigma 1 by its spectrum, as below. In all,
+/// the voxel changes by no more than L + min(1, max(0, r / 4 - 1.5)) (2 n - L), n = max(1, strength) sigma map, where
+/// what the groups made of it and of the eight voxels beside it in its slice ranges over r n: at strong edges and
+/// points, noise of more than two deviations may stay, so that no more than this is lost of them. Missing voxels and
+/// those outside the volume count as d = 0, and a voxel with d = 0 stays. In noise alone, one box in 10^6 has such a
+/// mean.
 ///
 /// s = h map in the middle of the reference. v is the exact variance of the coefficient, of noise of sigma 1 and its
 /// spectrum, for these blocks in their places, which may overlap (Makinen, Azzari and Foi 2020, IEEE Transactions on

@@ -351,7 +351,18 @@ class Reference {
           };
           const double change = significant(highest) + significant(lowest) - taken({x, y, z});
           const double noisy = in_.voxels[at({x, y, z})];
-          out.voxels[at({x, y, z})] = static_cast<float>(noisy + std::clamp(change, -most_change(), most_change()));
+          double low = std::numeric_limits<double>::infinity(), high = -low;
+          for (std::int64_t near_y = std::max<std::int64_t>(y - 1, 0); near_y < std::min(y + 2, extent.y); ++near_y) {
+            for (std::int64_t near_x = std::max<std::int64_t>(x - 1, 0); near_x < std::min(x + 2, extent.x); ++near_x) {
+              const double near = filtered.voxels[at({near_x, near_y, z})];
+              low = near < low ? near : low;
+              high = near > high ? near : high;
+            }
+          }
+          const double noise = most_noise() * params_.map.at({x, y, z}, extent);
+          const double share = std::clamp((high - low) / noise / 4 - 1.5, 0.0, 1.0);
+          const double most = std::lerp(most_change(), 2 * noise, share);
+          out.voxels[at({x, y, z})] = static_cast<float>(noisy + std::clamp(change, -most, most));
         }
       }
     }

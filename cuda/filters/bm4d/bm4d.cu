@@ -70,6 +70,13 @@ struct Restoring {
     return bm4d_kernel::taken_from(noisy.row(y + noisy_offset.y, z + noisy_offset.z)[x + noisy_offset.x],
                                    filtered.row(p.y, p.z)[p.x]);
   }
+
+  /// What was made of a voxel beside (x, y, z) of `out`, in the same slice; of one outside, what was made of that one.
+  __device__ float filtered_beside(int x, int y, int z, int dx, int dy) const {
+    const int3 p{x + filtered_offset.x, y + filtered_offset.y, z + filtered_offset.z};
+    const bool is_there = p.x + dx >= 0 && p.x + dx < filtered.x && p.y + dy >= 0 && p.y + dy < filtered.y;
+    return is_there ? filtered.row(p.y + dy, p.z)[p.x + dx] : filtered.row(p.y, p.z)[p.x];
+  }
 };
 
 constexpr int restored_slices = 16;  // by a thread, which reads each slice once
@@ -95,7 +102,8 @@ __global__ void restore_small_features(const __grid_constant__ Restoring restori
     const int3 from = restoring.noisy_offset, filtered = restoring.filtered_offset;
     out.row(y, z)[x] = restoring.significance.restored(
         restoring.noisy.row(y + from.y, z + from.z)[x + from.x],
-        restoring.filtered.row(y + filtered.y, z + filtered.z)[x + filtered.x], sums, map);
+        restoring.filtered.row(y + filtered.y, z + filtered.z)[x + filtered.x], sums, map,
+        [&](int dx, int dy) { return restoring.filtered_beside(x, y, z, dx, dy); });
     if (restoring.across) {
       for (int i = 0; i < 9; ++i) {
         taken[0][i / 3][i % 3] = taken[1][i / 3][i % 3];

@@ -60,7 +60,8 @@ Significance significance_of(const Bm4dParams& params) {
       covariances_of(params.spectrum, Basis::wavelets, box, {0, 0, 0}).values.front() * variance_grid / voxels;
   const double of_white_noise = 1 / voxels;  // low frequencies may be stronger than they seem
   return {static_cast<float>(params.most_noise() * std::sqrt(std::max(variance, of_white_noise))),
-          static_cast<float>(1 / voxels), static_cast<float>(params.most_change())};
+          static_cast<float>(1 / voxels), static_cast<float>(params.most_noise()),
+          static_cast<float>(params.most_change())};
 }
 
 void restore_small_features(VolumeView<const float> noisy, VolumeView<const float> filtered, VolumeView<float> out,
@@ -87,7 +88,12 @@ void restore_small_features(VolumeView<const float> noisy, VolumeView<const floa
       float* const to = out.row(y, z);
       for (std::int64_t x = 0; x < out.extent.x; ++x) {
         const BoxSums sums = BoxSums::about_voxel([&](int dx, int dy, int dz) { return rows[dz + 1][dy + 1][x + dx]; });
-        to[x] = significance.restored(before[x], after[x], sums, map[static_cast<std::size_t>(x)]);
+        const auto filtered_at = [&](int dx, int dy) {
+          const std::int64_t at_x = x + first + dx, at_y = y + out.origin.y - filtered.origin.y + dy;
+          const bool is_there = at_x >= 0 && at_x < filtered.extent.x && at_y >= 0 && at_y < filtered.extent.y;
+          return is_there ? filtered.row(at_y, z + out.origin.z - filtered.origin.z)[at_x] : after[x];
+        };
+        to[x] = significance.restored(before[x], after[x], sums, map[static_cast<std::size_t>(x)], filtered_at);
       }
     }
   });

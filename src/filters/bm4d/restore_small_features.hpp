@@ -61,31 +61,58 @@ struct BoxSums {
   }
 };
 
-/// Which changes of boxes are no noise.
+/// Which changes are no noise.
 struct Significance {
   float standard_error;  ///< of the mean of a box, where the map is 1
   float share;           ///< of a voxel in a box
+  float most_noise;      ///< standard deviation of the noise that may be taken out, where the map is 1
   float most_change;     ///< of a voxel
 
-  /// What a voxel becomes.
-  QV_HD float restored(float noisy, float filtered, const BoxSums& sums, float map) const {
+  /// What a voxel becomes. `filtered_at(x, y)` is what was made of the voxel that lies so far from it in its slice,
+  /// each of -1, 0 and 1; of one outside the volume, what was made of this one.
+  template <class FilteredAt>
+  QV_HD float restored(float noisy, float filtered, const BoxSums& sums, float map,
+                       const FilteredAt& filtered_at) const {
+    if (taken_from(noisy, filtered) == 0) return filtered;
     const float back = significant(sums.highest * share, map) + significant(sums.lowest * share, map);
-    if (back == 0 || taken_from(noisy, filtered) == 0) return filtered;
     const float change = (filtered - noisy) + back;
-    return noisy + BoxSums::less(BoxSums::more(change, -most_change), most_change) + 0.0F;
+    const float most = most_change_of(fabsf(change), map, filtered_at);
+    if (back == 0 && fabsf(change) <= most) return filtered;
+    return noisy + BoxSums::less(BoxSums::more(change, -most), most) + 0.0F;
   }
 
  private:
+  /// Fused with a sum, it is rounded otherwise.
+  static QV_HD float product(float a, float b) {
+#ifdef __CUDA_ARCH__
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+  }
+
   /// All of a mean that is above 5.5 standard errors, nothing below 4.5, part of it between.
   QV_HD float significant(float mean, float map) const {
     constexpr float doubtful = 4.5F;
     const float error = BoxSums::more(standard_error * map, std::numeric_limits<float>::min());
-    const float part = BoxSums::less(BoxSums::more(fabsf(mean) / error - doubtful, 0.0F), 1.0F);
-#ifdef __CUDA_ARCH__
-    return __fmul_rn(mean, part);  // fused with the sum, it is rounded otherwise
-#else
-    return mean * part;
-#endif
+    return product(mean, BoxSums::less(BoxSums::more(fabsf(mean) / error - doubtful, 0.0F), 1.0F));
+  }
+
+  /// How much a voxel may change: where those around it range over more than 10 standard deviations, 2 of these; less
+  /// of the usual amount from 6 on. What is asked for decides whether it has to be known.
+  template <class FilteredAt>
+  QV_HD float most_change_of(float asked, float map, const FilteredAt& filtered_at) const {
+    const float noise = BoxSums::more(product(most_noise, map), std::numeric_limits<float>::min());
+    if (asked <= 2 * noise) return most_change;
+    float low = filtered_at(0, 0), high = low;
+    for (int y = -1; y <= 1; ++y) {
+      for (int x = -1; x <= 1; ++x) {
+        low = BoxSums::less(low, filtered_at(x, y));
+        high = BoxSums::more(high, filtered_at(x, y));
+      }
+    }
+    const float part = BoxSums::less(BoxSums::more((high - low) / noise - 6, 0.0F), 4.0F) * 0.25F;
+    return most_change - product(part, most_change - 2 * noise);
   }
 };
 

@@ -56,7 +56,7 @@ concept PerAxis = (length_of_array<T>() == VDimension) || std::is_arithmetic_v<T
  * filter. Filters that work in slices (these and quadratic) ask for all of the input, and make all of the output at
  * once, where slices lie along x or y.
  *
- * An image is filtered by itself: the noise of a time series is measured in each volume alone, and blank slices are
+ * An image is filtered by itself: the noise of a series is measured in each volume alone, and blank slices are
  * filtered like all others, unlike in the program and denoise(DenoiseRequest), which also know labels and phases and
  * refuse them.
  *

@@ -70,23 +70,23 @@ def denoise(
 
     volume: an array of two to four axes. Voxels that are not finite are missing: they count for no neighbour and stay
         as they are.
-    spacing: the distance of voxels along each axis, in mm; without it, voxels are cubes of 1 mm. Large voxels (2.4 mm and more) have
-        their noise measured otherwise.
+    spacing: the distance of voxels along each axis, in mm; without it, voxels are cubes of 1 mm.
     filters: a Filter, the name of one, or a list of these, one after another. Without them, quietvox measures the noise
         and takes it out.
     axes: what the axes are, "zyx", "xyz" or another order. Slices lie along z. Of a series "zyx" stands for "tzyx", and
         "xyz" for "xyzt".
-    mask: an array of the same shape, without t; where it is 0, voxels keep their value, as a 32-bit float, and count for no
-        neighbour.
+    mask: an array of the same shape, without t; where it is 0, voxels keep their value (rounded to the type of the
+        result) and count for no neighbour.
     strength: "light", "medium" (default) or "strong", where there are no filters.
     stabilise: "none", "auto", "rician", "poisson" or "speckle": which noise is made Gaussian before the filter and
         turned back after it. "auto" (default): whichever was found, if all filters go by the measured noise
         or are a median.
     force_kind: what the voxels mean: "magnitude" (MR), "scalar" (anything else that can be filtered), "phase",
         "labels"; without it, they are looked at. Labels are not filtered, phases only by the median.
-    ct_numbers: True for CT, whose noise does not follow the value, and for maps and parts of MR ("scalar").
-    time_series: True where the volumes of a series are one picture at several times, as in functional MRI: they have
-        one noise.
+    ct_numbers: True for CT, whose noise does not follow the value, and for real and imaginary parts
+        or maps of MR.
+    time_series: True where the volumes of a series are one picture at several times, as in functional MRI, or with
+        several b-values: they have one noise.
     backend: "auto" (default), "cpu", "cuda" or "cuda:N".
     threads: of the CPU; 0 (default): one per core.
     memory_limit: of the whole process, in MiB.

@@ -115,8 +115,8 @@ void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, Volume
   constexpr double clear_floor = 0.68;
   constexpr std::int64_t least_extent = 64, least_object = 1000, furthest = 4;
   const Extent extent = source.extent();
-  // Of correlated noise.
-  const Confidence most_confidence = extent.z == 1 ? Confidence::medium : Confidence::high;
+  // In a slice, correlated noise has medium confidence at most.
+  const Confidence least_confidence = extent.z == 1 ? Confidence::medium : Confidence::high;
   double steepness = near.steepness;
   for (std::int64_t apart = 2; apart <= furthest; apart *= 2) {
     if (steepness <= steep || near.is_by_air || near.model.confidence < Confidence::medium ||
@@ -124,7 +124,7 @@ void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, Volume
       return;
     }
     const NoiseOfBricks far = measure(source, neighbour, apart, execution);
-    const bool is_clear = far.model.confidence >= most_confidence && far.floor >= clear_floor;
+    const bool is_clear = far.model.confidence >= least_confidence && far.floor >= clear_floor;
     if (!is_clear && apart > 2) return;
     const double sigma = far.model.sigma;
     if (sigma <= near.model.sigma || sigma >= (is_clear ? most : little) * near.model.sigma) return;

@@ -93,7 +93,7 @@ bool are_of_noise(const std::vector<Level>& levels, double least, double most) {
 
 NoiseAcrossSlices::NoiseAcrossSlices(const NoiseBricks& energies) {
   constexpr std::size_t fewest = 6;
-  constexpr double least_range = 0.2;
+  constexpr double least_range = 0.2;  // of logarithms of sigma
   const std::vector<Level> levels = levels_of(energies);
   if (levels.size() < fewest) return;
   const auto [least, most] = std::ranges::minmax(levels, {}, &Level::fine);

@@ -115,10 +115,10 @@ bool is_dark_tissue(const Air& air, double signal, const NoiseSpectrumFit& fit, 
   return air.sigma > most_of_air(masked) * koay_sigma(signal, noise_at(air.parts, fit, extent));
 }
 
-/// Whether the means of parts differ clearly more than those of noise with this spectrum, which smooth noise leaves
-/// dark and calm in some parts by chance.
+/// Whether parts differ in their means by more than noise of this spectrum makes them differ. Smooth noise leaves some
+/// parts dark and calm by chance, which looks like counts.
 bool have_several_signals(const std::vector<NoisyPart>& parts, const NoiseSpectrumFit& fit, std::int64_t voxels) {
-  constexpr double least_range = 9;  // deviations of means of noise alone, whose own range is 3.3 of them
+  constexpr double least_range = 9;  // deviations of the means of noise, roughly; noise alone has 3 to 6.5
   std::vector<double> signals;
   for (const NoisyPart& part : parts) signals.push_back(part.signal);
   if (signals.empty()) return false;
@@ -216,7 +216,7 @@ class BrickMeasure {
   bool keep_object();
   void take_object_apart();
   NoiseSpectrumFit fit(std::size_t chosen) const;
-  Fits fit();
+  Fits fit() const;
   void compare_air();
   double sigma_by_air() const;
   bool is_like_structure() const;
@@ -330,7 +330,7 @@ NoiseSpectrumFit BrickMeasure::fit(std::size_t chosen) const {
   return fitted;
 }
 
-Fits BrickMeasure::fit() {
+Fits BrickMeasure::fit() const {
   constexpr double flattest = 0.03, calmest = 0.25;  // of the object's bricks, of those of a difference
   constexpr std::size_t fewest_chosen = 60;
   constexpr std::int64_t many_parts = 2500;
@@ -339,7 +339,6 @@ Fits BrickMeasure::fit() {
   const auto share =
       static_cast<std::size_t>((known_.is_difference ? calmest : flattest) * static_cast<double>(bricks_.count()));
   Fits fits{fit(std::max(share, std::min(fewest_chosen, (all + 2) / 3))), {}};
-  measured_.sigma_of_flat = std::sqrt(fits.usual.variance());
   // Of few parts even the flattest may hold structure. Then the very flattest come nearer to the noise; but where
   // noise varies they are those with the least of it, less than neighbours show.
   if (!known_.is_difference && bricks_.count() < many_parts && all > fewest_chosen &&
@@ -431,16 +430,18 @@ void BrickMeasure::follow_slices() {
   }
   NoiseAcrossSlices across(bricks_);
   if (!across.varies()) return;
-  // Little, or beside a map of its own, it counts where the flattest bricks then lie clearly nearer to the others.
-  constexpr double much = 0.4, nearer = 0.05;
+  // A small difference, or one beside a map, counts only where the flattest bricks then stand out clearly less.
+  constexpr double much = 0.4;     // of logarithms of sigma
+  constexpr double nearer = 0.05;  // by which floor() rises
   const bool is_sure = across.range() >= much && !model_.map.varies();
-  const NoiseBricks before = bricks_;
-  const Fits fits_before = *fits_;
+  std::optional<NoiseBricks> bricks_before;
+  if (!is_sure) bricks_before = bricks_;
+  const Fits before = *fits_;
   across.make_even(bricks_);
   fits_.emplace(fit());
-  if (!is_sure && fits_->usual.floor() < fits_before.usual.floor() + nearer) {
-    bricks_ = before;
-    fits_.emplace(fits_before);
+  if (!is_sure && fits_->usual.floor() < before.usual.floor() + nearer) {
+    bricks_ = *std::move(bricks_before);
+    fits_.emplace(before);
     return;
   }
   model_.map = across.times(best().map());
@@ -452,6 +453,7 @@ void BrickMeasure::take_fit() {
   const SignalVariance* const by_signal = model_.signal_variance();
   measured_.steepness = best().steepness();
   measured_.floor = fits_->usual.floor();
+  measured_.sigma_of_flat = std::sqrt(fits_->usual.variance());
   model_.sigma = std::sqrt(by_signal ? mean_variance(bricks_, *by_signal) : best().variance());
   model_.contrast = std::sqrt(std::max(bricks_.median_variance() - best().variance(), 0.0));
   model_.spectrum = best().spectrum();

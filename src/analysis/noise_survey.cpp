@@ -284,20 +284,23 @@ bool NoiseSurvey::is_partly_left_out(const NoiseBricks& bricks, std::int64_t i) 
     const double share = share_of(bricks, i, [&](float value) { return value == one; });
     if (share < part) return false;
     // Tissue of that value, whose noise is of few steps, holds as much of the values next to it.
-    const double next = share_of(bricks, i, [&](float value) {
-      return value != one && std::abs(static_cast<double>(value) - static_cast<double>(one)) < 1.5 * step;
-    });
-    return share > 2 * next;
+    constexpr double more = 2;
+    return share > more * share_next_to(bricks, i, one);
+  });
+}
+
+double NoiseSurvey::share_next_to(const NoiseBricks& bricks, std::int64_t i, float one) const {
+  return share_of(bricks, i, [&](float value) {
+    return value != one && std::abs(static_cast<double>(value) - static_cast<double>(one)) < 1.5 * step;
   });
 }
 
 double NoiseSurvey::background_share(const NoiseBricks& bricks, std::int64_t i) const {
   if (is_difference_) {
-    // Zeros are what both volumes hold alike, and chance where they hold whole numbers: then next to zero are as many.
+    // Of whole numbers, 0 comes by chance too: then the next numbers are about as frequent.
+    constexpr double more = 1.25;
     const double share = share_of(bricks, i, [](float value) { return value == 0; });
-    const double next = share_of(
-        bricks, i, [&](float value) { return value != 0 && std::abs(static_cast<double>(value)) < 1.5 * step; });
-    return share > 1.25 * next ? share : 0;
+    return share > more * share_next_to(bricks, i, 0) ? share : 0;
   }
   return share_of(bricks, i, [&](float value) {
     return value == bricks.lowest() || (is_clipped && value == bricks.highest()) || (masked && value == background);

@@ -62,6 +62,8 @@ struct NoiseSurvey {
   bool is_left_out(double value) const;
   bool is_partly_left_out(const NoiseBricks&, std::int64_t i) const;
   double background_share(const NoiseBricks&, std::int64_t i) const;
+  /// Of the values a step above and below.
+  double share_next_to(const NoiseBricks&, std::int64_t i, float value) const;
   bool shows_noise(const NoiseBricks&, std::int64_t i) const;
 
   double brightest_ = 0;

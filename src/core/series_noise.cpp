@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_volumes = 9;
 constexpr double same_noise = 1.25;     // times more or less than the median
-constexpr double share_of_same = 0.75;  // of the volumes: a time series may begin with a few of another contrast
+constexpr double share_of_same = 0.75;  // of the volumes: a series may begin with a few of another contrast
 constexpr double most_over_one = 3;     // times its own noise: more would smear what that volume shows
 
 /// The numbers of the models that count: of those that can be trusted, if they are not few. What one volume cannot tell
@@ -32,7 +32,8 @@ NoiseModel median(const std::vector<NoiseModel>& models) {
   return models[*middle];
 }
 
-/// Where one volume clearly holds magnitudes, all do. A strong signal does not show it.
+/// Where one volume clearly holds magnitudes, all do. A strong signal does not show it. What filters left, which others
+/// ask for, is none.
 void take_as_magnitudes(NoiseModel& of_series, const std::vector<NoiseModel>& models) {
   const auto shows_it = [](const NoiseModel& model) {
     return model.distribution == NoiseDistribution::rician && model.confidence >= Confidence::medium;

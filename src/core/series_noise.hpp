@@ -12,8 +12,8 @@
 
 namespace quietvox {
 
-/// The noise that all volumes of a time series are filtered by, so that the strength of a filter does not wander over
-/// time.
+/// The noise that all volumes of a time or diffusion series are filtered by, so that the strength of a filter does not
+/// wander from volume to volume.
 class SeriesNoise {
  public:
   /// The noise of a volume, measured once for each filter that asks for it, in the order of the filters; none for a
@@ -23,7 +23,7 @@ class SeriesNoise {
   /// Measures the noise of up to nine volumes, spread evenly over the series, and takes, for each that asks, the one
   /// with the median sigma, of those that can be trusted if these are a quarter or more. Returns none if nothing asks.
   /// Also none if more than a quarter of the volumes have another noise, or one has much less, as the first that asks
-  /// sees it: then the volumes are not of one contrast.
+  /// sees it: then the volumes are not of one contrast. What is asked for first is Rician if a trusted volume's is.
   static std::optional<SeriesNoise> measure(std::size_t volumes, const NoiseOf&);
 
   /// The noise that is asked for first.

@@ -83,38 +83,49 @@ NoiseModel measure_noise_for(Stabilise stabilise, VolumeSource& source, const Ex
   return measured_for(stabilise, source, [&](VolumeSource& known) { return measure_noise(known, execution); });
 }
 
-NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, const Execution& execution) {
+NoiseModel NoiseOfVolumes::measured(std::size_t volume, VolumeSource& source, const Execution& execution) const {
   NoiseModel model = measured_for(
       stabilise_, source, [&](VolumeSource& known) { return noise_of_volume(image_, volume, known, execution); });
-  if (model.distribution == NoiseDistribution::rician) stabilise_ = Stabilise::rician;
   if (image_.volume_count() > 1) model.pieces = nullptr;  // volumes of a series are to be filtered alike
   return model;
 }
 
+NoiseModel NoiseOfVolumes::believed(NoiseModel model) {
+  if (model.distribution == NoiseDistribution::rician) stabilise_ = Stabilise::rician;
+  return model;
+}
+
+NoiseModel NoiseOfVolumes::measure(std::size_t volume, VolumeSource& source, const Execution& execution) {
+  return believed(measured(volume, source, execution));
+}
+
 NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& masked, const Execution& execution,
                                           const std::function<std::unique_ptr<VolumeSource>()>& open_whole) {
-  NoiseModel model = measure(volume, masked, execution);
+  NoiseModel model = measured(volume, masked, execution);
   const HeaderFacts header = masked.header();
   const bool tells = tells_enough(model), is_known = model.trusted_sigma() > 0;
+  const auto is_rician = [](const NoiseModel& one) { return one.distribution == NoiseDistribution::rician; };
   const bool may_be_magnitudes =
       header.kind.value_or(DataKind::magnitude) == DataKind::magnitude && !header.are_ct_numbers;
-  // Of weak magnitudes, what lies within a mask may look like air, which is none.
-  const bool may_hide_air = may_be_magnitudes || header.object_is_dark;
-  if (tells && (masks_hide_no_air_ || !may_hide_air)) return model;
+  const bool may_hide_air = (may_be_magnitudes && !model.signal_variance()) || header.object_is_dark;
+  if (tells && (!may_hide_air || (masks_hide_no_air_ && !is_rician(model)))) return believed(std::move(model));
   const auto source = open_whole();
-  NoiseModel whole = measure(volume, *source, execution);
+  NoiseModel whole = measured(volume, *source, execution);
   whole.pieces = model.pieces;  // none that lies outside
-  masks_hide_no_air_ =
-      whole.distribution != NoiseDistribution::rician && !(header.object_is_dark && whole.signal_variance());
-  if (whole.trusted_sigma() == 0) return model;
+  masks_hide_no_air_ = !is_rician(whole) && !(header.object_is_dark && whole.signal_variance());
+  if (whole.trusted_sigma() == 0) return believed(std::move(model));
   if (is_known && may_hide_air && !masks_hide_no_air_) {
     whole.contrast = model.contrast;
-    return whole;
+    return believed(std::move(whole));
   }
-  if (is_known && (tells || !tells_enough(whole))) return model;
+  // Weak magnitudes within a mask may look like air.
+  const bool is_doubtful = !tells || is_rician(model);
+  if (is_known && (!is_doubtful || !tells_enough(whole))) return believed(std::move(model));
   // Correlation and structure make differences of neighbours as much too small or too large here as there.
   constexpr double much = 3;
-  if (is_known && estimate_noise(*source, execution) > much * estimate_noise(masked, execution)) return model;
+  if (is_known && estimate_noise(*source, execution) > much * estimate_noise(masked, execution)) {
+    return believed(std::move(model));
+  }
   whole.confidence = std::min(whole.confidence, Confidence::medium);
   whole.reason = "within the mask alone the noise is not told for sure, so the whole volume was measured" +
                  (whole.reason.empty() ? "" : "; " + whole.reason);

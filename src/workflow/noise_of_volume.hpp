@@ -26,12 +26,16 @@ class NoiseOfVolumes {
   /// `source` delivers the volume.
   NoiseModel measure(std::size_t volume, VolumeSource& source, const Execution&);
   /// `masked` delivers what lies inside a mask, and `open_whole` all of the volume, which is measured too where the
-  /// mask leaves too little to go by, or may hide the air that tells Rician noise, or that of counted rays. What is far
-  /// louder outside does not count.
+  /// mask leaves too little to go by, may hide the air that tells Rician noise, or that of counted rays, or where weak
+  /// magnitudes inside it may look like air. What is far louder outside does not count.
   NoiseModel measure_masked(std::size_t volume, VolumeSource& masked, const Execution&,
                             const std::function<std::unique_ptr<VolumeSource>()>& open_whole);
 
  private:
+  NoiseModel measured(std::size_t volume, VolumeSource& source, const Execution&) const;
+  /// The same model, which later volumes are measured by.
+  NoiseModel believed(NoiseModel);
+
   const io::Image& image_;
   Stabilise stabilise_;
   bool masks_hide_no_air_ = false;  ///< that tells Rician noise, as far as is known

@@ -220,11 +220,11 @@ std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, Vo
   constexpr double much = 1.5;
   const auto known = haar_.find(volume);
   const double haar = known != haar_.end() ? known->second : estimate_noise(source, background_);
-  const bool is_louder = haar > much * usual_haar_, is_quieter = much * haar < usual_haar_;
-  if (usual_haar_ == 0 || !(is_louder || is_quieter)) return std::nullopt;
+  const auto is_louder = [](double a, double b) { return b > 0 && a > much * b; };
+  if (!is_louder(haar, usual_haar_) && !is_louder(usual_haar_, haar)) return std::nullopt;
   NoiseModel own = measure_of(volume, source)(source, background_);
   const double sigma = own.trusted_sigma(), of_series = of_series_->first().sigma;
-  const bool is_unlike = is_louder ? sigma > much * of_series : sigma > 0 && much * sigma < of_series;
+  const bool is_unlike = haar > usual_haar_ ? is_louder(sigma, of_series) : is_louder(of_series, sigma);
   return is_unlike ? std::optional(std::move(own)) : std::nullopt;
 }
 

@@ -773,6 +773,8 @@ TEST_F(FilterCommand, TimesAndDirectionsHaveOneNoise) {
   const std::string plain = read_file(folder_ / "plain.nii");
   write_file(folder_ / "directions.nii", plain);
   write_file(folder_ / "directions.bval", "0 1000 1000 1000 1000\n");
+  write_file(folder_ / "both.nii", bytes);  // as dcm2niix writes directions
+  write_file(folder_ / "both.bval", "0 1000 1000 1000 1000\n");
   write_file(folder_ / "CAPITALS.NII", plain);
   quietvox_ok({"gaussian", path("CAPITALS.NII"), path("CAPITALS.NII.GZ"), "--sigma", "0"});
   write_file(folder_ / "CAPITALS.bval", "0 1000 1000 1000 1000\n");
@@ -784,14 +786,18 @@ TEST_F(FilterCommand, TimesAndDirectionsHaveOneNoise) {
     summary = Json::parse(run.out);
     return Json::parse(read_file(folder_ / (name + "-out.json")));
   };
-  for (const char* name : {"times", "directions"}) {
+  Json sigma_of;
+  for (const char* name : {"times", "directions", "both"}) {
     const Json series = sidecar(name);
     EXPECT_EQ(series["noise_source"], "one noise for the series, the median of volumes 1, 2, 3, 4, 5");
     EXPECT_EQ(summary["noise_source"], series["noise_source"]);
     ASSERT_EQ(series["volumes"].size(), 1U) << series;
     EXPECT_EQ(series["volumes"][0]["last"], 4);
     EXPECT_EQ(summary["volumes"][4]["noises"], summary["volumes"][0]["noises"]);
+    sigma_of[name] = summary["volumes"][0]["noises"][0]["sigma"];
   }
+  EXPECT_EQ(sigma_of["both"], sigma_of["directions"]) << "compared with the next volume";
+  EXPECT_NE(sigma_of["both"], sigma_of["times"]) << "compared with the fourth one further on";
   const Json each = sidecar("plain");
   EXPECT_FALSE(each.contains("noise_source"));
   EXPECT_FALSE(summary.contains("noise_source"));

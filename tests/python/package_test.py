@@ -386,11 +386,12 @@ class Volumes(unittest.TestCase):
         volume = noisy((40, 128, 128))
         told = []
         quietvox.nlm(volume, progress=told.append, backend="cpu")
-        of_chain = []
-        quietvox.denoise(volume[:8], None, ["median", "bilateral", "dct"], progress=of_chain.append)
-        self.assertEqual(of_chain[-1], 1)
         self.assertEqual(told, sorted(told))
         self.assertEqual(told[-1], 1)
+        of_chain = []
+        quietvox.denoise(volume[:8], None, ["median", "bilateral", "dct"], progress=of_chain.append)
+        self.assertEqual(of_chain, sorted(of_chain))
+        self.assertEqual(of_chain[-1], 1)
 
         def fail(fraction):
             raise LookupError(fraction)

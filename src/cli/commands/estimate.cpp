@@ -190,7 +190,7 @@ void estimate_image(const Arguments& arguments, Context& context) {
 Command estimate_command() {
   return {"estimate",
           "Estimates the noise of an image: how strong, how correlated, where. Filters go by the row 'model'; in a "
-          "time series by one for all volumes, which info tells.",
+          "time or diffusion series by one for all volumes, which info tells.",
           {{"INPUT", "A DICOM, NIfTI, NRRD or MetaImage file, or a folder with a DICOM series."}},
           {option_group<InputOptions>(), option_group<EstimateOptions>(), option_group<ThreadOptions>()},
           estimate_image};

@@ -44,7 +44,7 @@ std::string rounded(const FieldInfo& field, const std::string& value) {
   return value;
 }
 
-/// The noise by which filters work: of a time series, or of the first volume.
+/// The noise by which filters work: of a series with one noise, or of the first volume.
 struct FoundNoise {
   std::string of_what = "noise";
   std::optional<NoiseModel> model{};

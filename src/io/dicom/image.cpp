@@ -162,6 +162,12 @@ ScalarType cell_type(const PixelFormat& format) {
   return format.is_signed ? ScalarType::int16 : ScalarType::uint16;
 }
 
+/// How the scanner was set, without the names of what it did, which may hold the b-value.
+auto setting(const SliceHeader& slice) {
+  return std::tie(slice.echo_time, slice.image_type, slice.contrast_agent, slice.inversion_time, slice.flip_angle,
+                  slice.tube_voltage, slice.repetition_time);
+}
+
 class DicomImage final : public Image {
  public:
   /// `file`: one that is open already, or null. `is_kind_given`: what the numbers are was not left to be found.
@@ -202,7 +208,10 @@ class DicomImage final : public Image {
   }
   std::string series_uid() const override { return at(0).slices.front().series; }
   bool is_time_series() const override { return are_made_in_turn() && !has_diffusion(); }
-  bool may_have_one_noise() const override { return are_made_in_turn() || has_diffusion(); }
+  bool may_have_one_noise() const override {
+    return are_made_in_turn() ||
+           (has_diffusion() && are_alike([](const SliceHeader& slice) { return setting(slice); }));
+  }
   bool may_share_noise(std::size_t volume, std::size_t other) const override {
     const auto picture = [&](std::size_t which) {
       const SliceHeader& slice = at(which).slices.front();
@@ -297,19 +306,23 @@ class DicomImage final : public Image {
  private:
   const Volume& at(std::size_t volume) const { return series_->volumes.at(volume); }
 
-  /// True where the volumes are one picture at several times, or with several diffusion weights.
-  bool are_made_in_turn() const {
+  /// True where the volumes, of which there are several, lie in one place and `facts_of` a slice are the same in all.
+  template <class FactsOf>
+  bool are_alike(const FactsOf& facts_of) const {
     const auto& volumes = series_->volumes;
-    const auto same_picture = [&](const Volume& volume) {
-      const auto contrast = [](const SliceHeader& slice) {
-        return std::tie(slice.contrast, slice.echo_time, slice.sequence, slice.image_type, slice.contrast_agent,
-                        slice.inversion_time, slice.flip_angle, slice.tube_voltage, slice.repetition_time);
-      };
+    const auto is_like_first = [&](const Volume& volume) {
       const Geometry &a = volumes.front().geometry, &b = volume.geometry;
-      return contrast(volumes.front().slices.front()) == contrast(volume.slices.front()) && a.extent == b.extent &&
+      return facts_of(volumes.front().slices.front()) == facts_of(volume.slices.front()) && a.extent == b.extent &&
              a.origin == b.origin && a.direction == b.direction;
     };
-    return volumes.size() > 1 && std::ranges::all_of(volumes, same_picture);
+    return volumes.size() > 1 && std::ranges::all_of(volumes, is_like_first);
+  }
+
+  /// True where the volumes are one picture at several times, or with several diffusion weights.
+  bool are_made_in_turn() const {
+    return are_alike([](const SliceHeader& slice) {
+      return std::tuple_cat(setting(slice), std::tie(slice.contrast, slice.sequence));
+    });
   }
 
   /// The milliseconds that all images give, in seconds.

@@ -143,7 +143,25 @@ TEST_F(DicomVolumeSplit, BValuesOfMakersCount) {
     }
     expect_volumes(2, 6);
     EXPECT_TRUE(open()->has_diffusion());
+    EXPECT_TRUE(open()->may_have_one_noise());
+    EXPECT_FALSE(open()->is_time_series());
   }
+}
+
+/// Others may differ in their noise, too.
+TEST_F(DicomVolumeSplit, DirectionsOfOneEchoTimeAloneHaveOneNoise) {
+  for (int volume = 0; volume < 2; ++volume) {
+    for (int z = 0; z < 4; ++z) {
+      DicomSpec spec = marked(10 * volume + z);
+      spec.position = {0, 0, 1.0 * z};
+      spec.more = {{DCM_Modality, "MR"}, {DCM_EchoTime, volume ? "90" : "70"}};
+      spec.change = [volume](DcmDataset& data) { data.putAndInsertFloat64(DCM_DiffusionBValue, volume ? 800 : 50); };
+      write_dicom(folder_ / (std::to_string(volume) + std::to_string(z) + ".dcm"), spec);
+    }
+  }
+  expect_volumes(2, 4);
+  EXPECT_TRUE(open()->has_diffusion());
+  EXPECT_FALSE(open()->may_have_one_noise());
 }
 
 TEST_F(DicomVolumeSplit, ABValueThatLostItsTypeCounts) {

@@ -197,7 +197,9 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
   constexpr double uneven = 5, of_uneven = 0.15;
   const auto [weakest, strongest] = std::ranges::minmax(model.map.values);
   const double of_low = strongest > uneven * weakest ? of_uneven : least_between_neighbours;
-  const double no_noise = is_low ? std::max(of_low * model.sigma, rounding * model.step) : of_medium * model.sigma;
+  // Of what neighbours can show: low frequencies may have been added since.
+  const double near = std::min(model.sigma, measured.sigma_of_flat);
+  const double no_noise = is_low ? std::max(of_low * near, rounding * model.step) : of_medium * near;
   constexpr double hardly = 0.25;
   const bool is_hardly_there = may_be_structure && fine < hardly * model.sigma;
   if ((is_doubtful && fine <= (has_few_parts ? 0 : no_noise)) || (is_hardly_there && fine <= model.step)) {
@@ -288,9 +290,10 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, c
   // smaller of both counts. But what was measured by the highest frequencies alone, or not to be trusted, may be small.
   const bool holds_structure = model.contrast > more_than_noise * model.sigma ||
                                (model.confidence == Confidence::low && difference.object < few_parts);
-  const bool may_be_small = difference.most > 0 || model.confidence == Confidence::none;
+  const bool is_hidden = model.confidence == Confidence::none;  // as by what both volumes hold alike in many places
+  const bool may_be_small = difference.most > 0 || is_hidden;
   const double bound = may_be_small ? alike * std::max(model.sigma, difference.sigma_of_flat) : model.sigma;
-  if (holds_structure && without_neighbour().trusted_sigma() > 0 && own->sigma <= bound &&
+  if ((holds_structure || is_hidden) && without_neighbour().trusted_sigma() > 0 && own->sigma <= bound &&
       (!is_sure || own->confidence > Confidence::low)) {
     return *own;
   }

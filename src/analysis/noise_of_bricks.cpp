@@ -146,7 +146,6 @@ void set_signal_variance(NoiseModel& model, const NoiseBricks& bricks, const Noi
     chosen.push_back(like_noise.bricks[j]);
     log_variance.push_back(log);
   }
-  if (!have_several_signals(parts, fit, bricks.voxels())) return;
   const auto poisson = fit_signal_variance(parts, like_noise.spread, darkest, 1);
   if (!poisson) return;  // what grows with the square grows
   const auto speckle = fit_signal_variance(parts, like_noise.spread, darkest, 2);
@@ -154,7 +153,7 @@ void set_signal_variance(NoiseModel& model, const NoiseBricks& bricks, const Noi
   if (speckle) model.speckle = speckle->variance;
   const bool is_speckle = speckle && speckle->misfit < poisson->misfit - as_good;
   const SignalFit& best = is_speckle ? *speckle : *poisson;
-  if (!best.is_clear(best.misfit_of_uniform)) return;
+  if (!have_several_signals(parts, fit, bricks.voxels()) || !best.is_clear(best.misfit_of_uniform)) return;
   if (!best.is_clear(NoiseLevel(bricks).misfit_of(chosen, log_variance, like_noise.spread))) return;
   model.distribution = is_speckle ? NoiseDistribution::speckle : NoiseDistribution::poisson;
 }

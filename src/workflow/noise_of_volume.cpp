@@ -3,6 +3,7 @@
 #include "workflow/noise_of_volume.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "analysis/measure_noise.hpp"
@@ -114,11 +115,17 @@ NoiseModel NoiseOfVolumes::measure_masked(std::size_t volume, VolumeSource& mask
   whole.pieces = model.pieces;  // none that lies outside
   masks_hide_no_air_ = !is_rician(whole) && !(header.object_is_dark && whole.signal_variance());
   if (whole.trusted_sigma() == 0) return believed(std::move(model));
+  // Weak magnitudes within a mask may look like air; then sigma lies further from what neighbours there show.
+  const auto is_real_air = [&] {
+    const double shown = estimate_noise(masked, execution);
+    const auto distance = [&](const NoiseModel& one) { return std::abs(std::log(one.sigma / shown)); };
+    return tells && is_rician(model) && shown > 0 && distance(model) <= distance(whole);
+  };
   if (is_known && may_hide_air && !masks_hide_no_air_) {
+    if (is_real_air()) return believed(std::move(model));
     whole.contrast = model.contrast;
     return believed(std::move(whole));
   }
-  // Weak magnitudes within a mask may look like air.
   const bool is_doubtful = !tells || is_rician(model);
   if (is_known && (!is_doubtful || !tells_enough(whole))) return believed(std::move(model));
   // Correlation and structure make differences of neighbours as much too small or too large here as there.

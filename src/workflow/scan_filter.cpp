@@ -217,14 +217,18 @@ void ScanFilter::measure_series() {
 /// motion, or be the mean of others; by the noise of the series it would stay as it is, or lose what it shows.
 /// Differences of voxels may be those of structure, too; the measure of the volume knows better.
 std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, VolumeSource& source) {
-  constexpr double much = 1.5;
+  constexpr double much = 1.5, some = 1.15;
   const auto known = haar_.find(volume);
   const double haar = known != haar_.end() ? known->second : estimate_noise(source, background_);
-  const auto is_louder = [](double a, double b) { return b > 0 && a > much * b; };
-  if (!is_louder(haar, usual_haar_) && !is_louder(usual_haar_, haar)) return std::nullopt;
+  const auto exceeds = [](double a, double times, double b) { return b > 0 && a > times * b; };
+  // Times are to be filtered alike. Of directions, some may have been averaged less, and noise that stays costs most.
+  const double least = image_.is_time_series() ? much : some;
+  const bool is_louder = exceeds(haar, least, usual_haar_), is_quieter = exceeds(usual_haar_, much, haar);
+  if (!is_louder && !is_quieter) return std::nullopt;
   NoiseModel own = measure_of(volume, source)(source, background_);
   const double sigma = own.trusted_sigma(), of_series = of_series_->first().sigma;
-  const bool is_unlike = haar > usual_haar_ ? is_louder(sigma, of_series) : is_louder(of_series, sigma);
+  const bool is_sure = own.confidence >= Confidence::medium || exceeds(sigma, much, of_series);
+  const bool is_unlike = is_louder ? is_sure && exceeds(sigma, least, of_series) : exceeds(of_series, much, sigma);
   return is_unlike ? std::optional(std::move(own)) : std::nullopt;
 }
 
@@ -268,8 +272,7 @@ void ScanFilter::filter(std::size_t volume) {
       made = filter_by([&](VolumeSource& reaching, const Execution& execution) {
         return &reaching == &source ? *own : measure(reaching, execution);
       });
-      const bool is_louder = own->sigma > of_series_->first().sigma;
-      warn_of(volume, std::string("much ") + (is_louder ? "noisier" : "quieter") +
+      warn_of(volume, std::string(own->sigma > of_series_->first().sigma ? "noisier" : "quieter") +
                           " than the series, and therefore filtered by its own noise");
     } catch (const Error& error) {
       // By its own noise it may not be stabilised as it is by that of the series.

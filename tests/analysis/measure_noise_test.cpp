@@ -1593,7 +1593,7 @@ TEST(MeasureNoise, LinesOfASingleSliceAreLeftOut) {
 /// streaks between the shoulders, and quiet above and below. Of all flat parts, most are quiet.
 class Shoulders {
  public:
-  static constexpr std::int64_t side = 200, slices = 16;
+  static constexpr std::int64_t side = 200, slice = side * side, slices = 16;
 
   /// Filtered back projection (Ramachandran and Lakshminarayanan 1971) of noise whose variance is what rays lose.
   static std::vector<float> noise(std::mt19937& random) {
@@ -1635,6 +1635,22 @@ class Shoulders {
     if (std::hypot(x, y) < bone) return 500;
     return in_ellipse(voxel, width - 5, height - 5) ? 50 : is_body(voxel) ? -90 : -1000;
   }
+  /// With this noise, whose standard deviation in the body becomes `sigma`.
+  static Scan scan(double sigma, const std::vector<float>& noise) {
+    double squares = 0, count = 0;
+    for (std::int64_t i = 0; i < std::ssize(noise); ++i) {
+      if (!is_body(i % slice)) continue;
+      squares += std::pow(static_cast<double>(noise[static_cast<std::size_t>(i)]), 2);
+      ++count;
+    }
+    const auto gain = static_cast<float>(sigma / std::sqrt(squares / count));
+    Scan result{{{side, side, slices}}, {}};
+    for (std::int64_t i = 0; i < std::ssize(noise); ++i) {
+      const float value = clean(i % slice) + gain * noise[static_cast<std::size_t>(i)];
+      result.voxels.push_back(std::round(std::max(value, -1024.0F)));
+    }
+    return result;
+  }
 
  private:
   static constexpr double width = 84, height = 44, arm = 63, bone = 11;
@@ -1660,21 +1676,8 @@ class Shoulders {
 TEST(MeasureNoise, NoiseThatIsLoudInTheMiddleIsMapped) {
   for (const int seed : {test_seed, test_seed + 1}) {
     std::mt19937 random(static_cast<unsigned>(seed));
-    std::vector<float> noise = Shoulders::noise(random);
-    constexpr std::int64_t slice = Shoulders::side * Shoulders::side;
-    double squares = 0, count = 0;
-    for (std::int64_t i = 0; i < std::ssize(noise); ++i) {
-      if (!Shoulders::is_body(i % slice)) continue;
-      squares += std::pow(static_cast<double>(noise[static_cast<std::size_t>(i)]), 2);
-      ++count;
-    }
     constexpr double sigma = 40;
-    const auto gain = static_cast<float>(sigma / std::sqrt(squares / count));
-    Scan scan{{{Shoulders::side, Shoulders::side, Shoulders::slices}}, {}};
-    for (std::int64_t i = 0; i < std::ssize(noise); ++i) {
-      const float value = Shoulders::clean(i % slice) + gain * noise[static_cast<std::size_t>(i)];
-      scan.voxels.push_back(std::round(std::max(value, -1024.0F)));
-    }
+    const Scan scan = Shoulders::scan(sigma, Shoulders::noise(random));
     const NoiseModel model = scan.measured();
     SCOPED_TRACE(model.describe());
     EXPECT_NEAR(model.sigma, sigma, 0.15 * sigma);
@@ -1690,26 +1693,14 @@ TEST(MeasureNoise, NoiseMayVaryWithinSlicesAndBetweenThem) {
   for (const int seed : {test_seed, test_seed + 1}) {
     std::mt19937 random(static_cast<unsigned>(seed));
     const std::vector<float> even = Shoulders::noise(random);
-    constexpr std::int64_t slice = Shoulders::side * Shoulders::side;
-    for (const double quiet : {0.6, 0.5, 0.45, 0.35}) {
-      const auto level = [&](std::int64_t i) {
-        const std::int64_t z = i / slice;
-        return z >= 5 && z < 11 ? 1 : quiet;
-      };
-      double squares = 0, count = 0;
-      for (std::int64_t i = 0; i < std::ssize(even); ++i) {
-        if (!Shoulders::is_body(i % slice)) continue;
-        squares += std::pow(level(i) * static_cast<double>(even[static_cast<std::size_t>(i)]), 2);
-        ++count;
+    for (const float quiet : {0.6F, 0.5F, 0.45F, 0.35F}) {
+      std::vector<float> noise = even;
+      for (std::int64_t i = 0; i < std::ssize(noise); ++i) {
+        const std::int64_t z = i / Shoulders::slice;
+        if (z < 5 || z >= 11) noise[static_cast<std::size_t>(i)] *= quiet;
       }
       constexpr double sigma = 40;
-      const double gain = sigma / std::sqrt(squares / count);
-      Scan scan{{{Shoulders::side, Shoulders::side, Shoulders::slices}}, {}};
-      for (std::int64_t i = 0; i < std::ssize(even); ++i) {
-        const auto noise = static_cast<float>(gain * level(i)) * even[static_cast<std::size_t>(i)];
-        scan.voxels.push_back(std::round(std::max(Shoulders::clean(i % slice) + noise, -1024.0F)));
-      }
-      const NoiseModel model = scan.measured();
+      const NoiseModel model = Shoulders::scan(sigma, noise).measured();
       EXPECT_NEAR(model.sigma, sigma, 0.2 * sigma) << quiet << ": " << model.describe();
     }
   }
@@ -1744,14 +1735,18 @@ Scan smoothed(Scan scan, int rounds) {
   return scan;
 }
 
-/// As CT of fine pixels and a soft kernel makes it: little of the lowest and of high frequencies. Around 0.
-Scan soft_noise(const Scan& flat, double sigma, int rounds, int seed) {
-  const Scan near = smoothed(flat.with({NoiseKind::gaussian, 1, seed}), rounds), far = smoothed(near, 3 * rounds);
-  const Scan noise = near.changed([&](std::size_t i) { return near.voxels[i] - 0.8F * far.voxels[i]; });
+/// Noise around 0, scaled to this standard deviation.
+Scan of_deviation(double sigma, const Scan& noise) {
   double squares = 0;
   for (const float voxel : noise.voxels) squares += std::pow(static_cast<double>(voxel), 2);
   const auto gain = static_cast<float>(sigma / std::sqrt(squares / static_cast<double>(noise.voxels.size())));
   return noise.changed([&](std::size_t i) { return gain * noise.voxels[i]; });
+}
+
+/// As CT of fine pixels and a soft kernel makes it: little of the lowest and of high frequencies. Around 0.
+Scan soft_noise(const Scan& flat, double sigma, int rounds, int seed) {
+  const Scan near = smoothed(flat.with({NoiseKind::gaussian, 1, seed}), rounds), far = smoothed(near, 3 * rounds);
+  return of_deviation(sigma, near.changed([&](std::size_t i) { return near.voxels[i] - 0.8F * far.voxels[i]; }));
 }
 
 /// A third of it was found, and hardly anything taken out.
@@ -1781,22 +1776,8 @@ TEST(MeasureNoise, SmoothNoiseOfAFlatVolumeDoesNotFollowTheSignal) {
 TEST(MeasureNoise, SkewedSmoothNoiseIsNoTexture) {
   const Extent extent{{96, 96, 32}};
   Scan noise{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
-  noise = noise.with({NoiseKind::gaussian, 1, test_seed});
-  constexpr int rounds = 3;
-  for (int round = 0; round < rounds; ++round) {
-    for (const std::size_t step : {std::size_t{1}, std::size_t{96}}) {
-      const std::size_t last = noise.voxels.size() - step;
-      noise = noise.changed([&](std::size_t i) {
-        const float before = noise.voxels[i < step ? i : i - step], after = noise.voxels[i < last ? i + step : i];
-        return 0.25F * (before + 2 * noise.voxels[i] + after);
-      });
-    }
-  }
-  double squares = 0;
-  for (const float value : noise.voxels) squares += static_cast<double>(value * value);
-  const double deviation = std::sqrt(squares / static_cast<double>(noise.voxels.size()));
-  const auto gain = static_cast<float>(0.5 / deviation);
-  noise = noise.changed([&](std::size_t i) { return 1000 * std::exp(gain * noise.voxels[i]); });
+  noise = of_deviation(0.5, smoothed(noise.with({NoiseKind::gaussian, 1, test_seed}), 3));
+  noise = noise.changed([&](std::size_t i) { return 1000 * std::exp(noise.voxels[i]); });
   EXPECT_NEAR(noise.measured().sigma, 600, 120);
 }
 

@@ -154,7 +154,7 @@ NoiseBricks::Layer NoiseBricks::make_layer(std::int64_t index) const {
 }
 
 void NoiseBricks::add(Layer& layer) {
-  constexpr double most_background = 0.25;
+  constexpr double most_of_least = 0.25;
   for (std::size_t i = 0; i < layer.places.size(); ++i) {
     if (layer.hashes[i] >= limit_) continue;
     float* const begin = layer.voxels.data() + static_cast<std::int64_t>(i) * voxels();
@@ -163,8 +163,8 @@ void NoiseBricks::add(Layer& layer) {
     const auto [least, most] = smallest_and_largest(begin, voxels());
     lowest_ = std::min(lowest_, least);
     highest_ = std::max(highest_, most);
-    const auto background = std::count(begin, begin + voxels(), least);
-    if (static_cast<double>(background) > most_background * static_cast<double>(voxels())) {
+    const auto background = std::isfinite(least) ? std::count(begin, begin + voxels(), least) : 0;
+    if (static_cast<double>(background) > most_of_least * static_cast<double>(voxels())) {
       background_.push_back({mean_of_finite(begin, voxels()), background == voxels(), layer.hashes[i]});
       continue;
     }

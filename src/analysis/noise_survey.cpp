@@ -34,8 +34,11 @@ double quantisation_step(const NoiseBricks& bricks) {
   }
   std::size_t multiples = 0;
   for (const float value : values) {
-    const double steps = (static_cast<double>(value) - static_cast<double>(values.front())) / step;
-    multiples += std::abs(steps - std::nearbyint(steps)) < 0.05;
+    const double above = static_cast<double>(value) - static_cast<double>(values.front());
+    const double steps = above / step;
+    if (std::abs(steps - std::nearbyint(steps)) >= 0.05) continue;
+    ++multiples;
+    if (steps > 0.5) step = above / std::nearbyint(steps);  // floats that lie far apart know it better
   }
   return 10 * multiples >= 9 * values.size() ? step : 0;
 }
@@ -255,7 +258,18 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   impulses = find_impulses(bricks, side);
   const double most = impulses.share > 0 ? most_background_with_impulses : most_background;
   object.assign(static_cast<std::size_t>(bricks.count()), false);
-  for (const std::int64_t i : side) object[static_cast<std::size_t>(i)] = background_share(bricks, i) <= most;
+  ImpulseRepair repair(bricks.size());
+  std::vector<float> brick(static_cast<std::size_t>(bricks.voxels()));
+  const auto is_left_by_impulses = [&](std::int64_t i) {
+    if (impulses.share == 0) return true;
+    std::copy_n(bricks.brick(i), bricks.voxels(), brick.begin());
+    if (repair.repair_brick(brick.data(), impulses) > ImpulseRepair::max_flagged_share) return false;
+    const auto [least, most_of_brick] = std::ranges::minmax(brick);
+    return least < most_of_brick;
+  };
+  for (const std::int64_t i : side) {
+    object[static_cast<std::size_t>(i)] = background_share(bricks, i) <= most && is_left_by_impulses(i);
+  }
   const auto noisy = std::ranges::count(object, true);
   constant = 0;
   std::int64_t all_constant = 0;

@@ -65,6 +65,7 @@ std::vector<FilterConfig> AxisSwap::operator()(std::span<const FilterConfig> cha
   std::vector<FilterConfig> swapped(chain.begin(), chain.end());
   if (!*this) return swapped;
   for (FilterConfig& step : swapped) {
+    const bool is_resolved = step.is_resolved_;
     for (const FieldInfo& field : step.filter().fields) {
       if (field.kind != FieldKind::integer_triple && field.kind != FieldKind::real_triple) continue;
       using Values = FieldType<Triple<double>>;
@@ -72,6 +73,7 @@ std::vector<FilterConfig> AxisSwap::operator()(std::span<const FilterConfig> cha
         step.set(field.name, Values::format((*this)(*values)));
       }
     }
+    step.is_resolved_ = is_resolved;
   }
   return swapped;
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/backend.hpp"
 
+#include <algorithm>
+
 namespace quietvox {
 
 void Backend::run(const FilterConfig& settings, std::span<const VolumeView<const float>>,
@@ -15,7 +17,7 @@ Radius3 total_halo(std::span<const FilterConfig> chain) {
   Radius3 sum{};
   for (const FilterConfig& step : chain) {
     const Radius3 halo = step.halo();
-    for (int axis = 0; axis < 3; ++axis) sum[axis] += halo[axis];
+    for (int axis = 0; axis < 3; ++axis) sum[axis] = std::min(sum[axis] + halo[axis], Reach::all);
   }
   return sum;
 }

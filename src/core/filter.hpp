@@ -17,13 +17,14 @@ namespace quietvox {
 
 /// How far from an output a filter reads: `radius` voxels to either side, or all voxels along the axes in `whole`.
 struct Reach {
+  static constexpr int all = 1 << 24;  ///< voxels: more than any axis has
+
   Radius3 radius{};
   std::array<bool, 3> whole{};
 
   constexpr Reach(Radius3 half_widths, std::array<bool, 3> whole_axes = {}) : radius(half_widths), whole(whole_axes) {}
   /// The same as radii: along a whole axis one that is larger than any axis.
   constexpr Radius3 in_voxels() const {
-    constexpr int all = 1 << 24;
     return {whole[0] ? all : radius.x, whole[1] ? all : radius.y, whole[2] ? all : radius.z};
   }
 };
@@ -113,9 +114,10 @@ class FilterConfig {
   }
 
   const Filter& filter() const { return *filter_; }
+  /// Settings that were resolved must be resolved again.
   void set(std::string_view field, std::string_view text) {
     filter_->set(params_, field, text);
-    is_resolved_ = is_resolved_ && text != "auto";
+    is_resolved_ = false;  // what was resolved may follow from what is set
   }
   std::string get(std::string_view field) const { return filter_->get(params_, field); }
   const std::any& params() const { return params_; }
@@ -147,6 +149,7 @@ class FilterConfig {
   std::any params_;
   std::vector<Waiting> waiting_;
   bool is_resolved_ = false;
+  friend class AxisSwap;  // whose exchange of axes leaves resolved settings resolved
 };
 
 /// A warning if the window of resolved settings extends along an axis whose voxels lie far apart (see

@@ -18,7 +18,7 @@ class VolumeSource {
   virtual Spacing spacing() const = 0;
   virtual HeaderFacts header() const { return {}; }
   /// Fills `slices`, whose origin.z is the first slice wanted and whose extent in x and y is that of the volume.
-  /// Missing voxels are delivered as NaN. Called from one thread at a time, which may be another one each time.
+  /// Missing voxels are NaN or infinite. Called from one thread at a time, which may be another one each time.
   virtual void read(VolumeView<float> slices) = 0;
 };
 

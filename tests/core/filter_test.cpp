@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
+#include "core/backend.hpp"
 #include "filters/bilateral.hpp"
 #include "filters/median.hpp"
 #include "filters/registry.hpp"
@@ -47,6 +49,14 @@ TEST(Registry, NamesAreUniqueAndEverythingIsExplained) {
       EXPECT_TRUE(units.contains(field.unit)) << filter.name << " " << field.name << " in '" << field.unit << "'";
     }
   }
+}
+
+TEST(Registry, WindowsOfManyStepsReachNoFurtherThanAnyAxis) {
+  FilterConfig whole(find_filter("nlm"));
+  whole.set("search-radius", "all");
+  whole.set("sigma", "1");
+  const std::vector<FilterConfig> chain(200, whole.resolved(facts({{8, 8, 1}})));
+  EXPECT_EQ(total_halo(chain).x, Reach::all);
 }
 
 struct Forgetful : MedianParams {

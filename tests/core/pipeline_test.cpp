@@ -108,10 +108,10 @@ TEST_F(Pipeline, OnlyAResolvedChainRuns) {
   }
   FilterConfig changed =
       FilterConfig(find_filter("gaussian")).resolved({.extent = volume.extent, .spacing = {1, 1, 1}});
-  changed.set("sigma", "2");
-  run_as_it_is({changed});
-  changed.set("sigma", "auto");
-  expect_error(Errc::invalid_argument, "call resolve_chain() first", [&] { run_as_it_is({changed}); });
+  for (const char* const text : {"2", "6", "auto", "AUTO"}) {
+    changed.set("sigma", text);
+    expect_error(Errc::invalid_argument, "call resolve_chain() first", [&] { run_as_it_is({changed}); });
+  }
   expect_error(Errc::invalid_argument, "there is no filter", [&] { run_as_it_is({}); });
 }
 

@@ -161,7 +161,8 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
                                        }) /
                        voxels);
   }
-  if (means.size() < fewest || static_cast<double>(means.size()) < least_share * dark) return {};
+  if (means.size() < fewest) return {};
+  air.is_little = static_cast<double>(means.size()) < least_share * dark;
   if (median_of<double>(skewness) < least_skewness) return {};
   const auto [mean, width] = shortest_half(means);
   if (width > widest * mean) return {};
@@ -180,6 +181,7 @@ Air find_air(const NoiseBricks& bricks, double middle, bool are_magnitudes) {
   numbers.resize(usual);
   air.sigma = std::sqrt(median_of<double>(powers) / 2);
   air.is_even = width < even * mean;
+  if (air.is_little && !air.is_even) return {};
   air.deviation = median_of<double>(deviations);
   if (air.is_even && bricks.are_of_neighbours()) {
     const std::vector<double> correlation = correlations(bricks, numbers);

@@ -67,7 +67,27 @@ NoiseOfBricks noise_of_dark_object(NoiseBricks& bricks, KnownOfVolume known, boo
   return by_air;
 }
 
-NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_t apart, const Execution& execution) {
+/// A volume that is measured, and what its neighbouring voxels differ by, which takes long and is found once.
+class MeasuredVolume {
+ public:
+  MeasuredVolume(VolumeSource& volume, const Execution& how) : source(volume), execution(how) {}
+
+  /// As estimate_noise() has it.
+  double sigma_between_neighbours() {
+    if (!between_neighbours_) between_neighbours_ = estimate_noise(source, execution);
+    return *between_neighbours_;
+  }
+
+  VolumeSource& source;
+  const Execution& execution;
+
+ private:
+  std::optional<double> between_neighbours_;
+};
+
+NoiseOfBricks measure(MeasuredVolume& volume, VolumeSource* neighbour, std::int64_t apart) {
+  VolumeSource& source = volume.source;
+  const Execution& execution = volume.execution;
   check_volume(source.extent(), source.spacing());
   NoiseBricks bricks(source, neighbour, apart);
   check_stop(execution.stop);
@@ -90,11 +110,12 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
       .magnitudes = is_said ? Magnitudes::yes
                     : kind  ? Magnitudes::no
                             : Magnitudes::perhaps,
+      .is_of_mr = header.are_of_mr,
       .may_follow_signal = !is_said && !header.are_ct_numbers && !header.are_of_mr && header.offset == 0,
       .may_have_borders = header.is_radiograph && !header.object_is_dark,
       .has_large_voxels = has_large_voxels(source),
       .is_difference = neighbour != nullptr,
-      .sigma_between_neighbours = found_once([&] { return scale * estimate_noise(source); })};
+      .sigma_between_neighbours = [&volume, scale] { return scale * volume.sigma_between_neighbours(); }};
   NoiseOfBricks measured = header.object_is_dark ? noise_of_dark_object(bricks, known, header.are_counts, execution)
                                                  : noise_of_bricks(bricks, known, execution);
   scale_by(measured.model, 1 / scale);
@@ -108,13 +129,12 @@ NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, std::int64_
 
 /// Noise of frequencies so low that neighbours in a brick share it shows in voxels that lie further apart. So does
 /// structure: where those do not clearly show noise, no more than twice as much is taken for it.
-void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, VolumeSource* neighbour,
-                               const Execution& execution) {
+void add_noise_of_voxels_apart(NoiseOfBricks& near, MeasuredVolume& volume, VolumeSource* neighbour) {
   constexpr double steep = 5.5;
   constexpr double little = 2, most = 4;  // times sigma
   constexpr double clear_floor = 0.68;
   constexpr std::int64_t least_extent = 64, least_object = 1000, furthest = 4;
-  const Extent extent = source.extent();
+  const Extent extent = volume.source.extent();
   // In a slice, correlated noise has medium confidence at most.
   const Confidence least_confidence = extent.z == 1 ? Confidence::medium : Confidence::high;
   double steepness = near.steepness;
@@ -123,7 +143,7 @@ void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, Volume
         near.object < least_object || std::min(extent.x, extent.y) < least_extent * apart / 2) {
       return;
     }
-    const NoiseOfBricks far = measure(source, neighbour, apart, execution);
+    const NoiseOfBricks far = measure(volume, neighbour, apart);
     const bool is_clear = far.model.confidence >= least_confidence && far.floor >= clear_floor;
     if (!is_clear && apart > 2) return;
     const double sigma = far.model.sigma;
@@ -134,16 +154,16 @@ void add_noise_of_voxels_apart(NoiseOfBricks& near, VolumeSource& source, Volume
   }
 }
 
-NoiseOfBricks measure(VolumeSource& source, VolumeSource* neighbour, const Execution& execution) {
-  NoiseOfBricks near = measure(source, neighbour, 1, execution);
-  add_noise_of_voxels_apart(near, source, neighbour, execution);
-  if (near.floor < least_floor && estimate_noise(source) < least_between_neighbours * near.sigma_of_flat) {
+NoiseOfBricks measure(MeasuredVolume& volume, VolumeSource* neighbour) {
+  NoiseOfBricks near = measure(volume, neighbour, 1);
+  add_noise_of_voxels_apart(near, volume, neighbour);
+  if (near.floor < least_floor && volume.sigma_between_neighbours() < least_between_neighbours * near.sigma_of_flat) {
     set_sigma(near.model, near.sigma_of_flat * std::sqrt(near.floor));
     near.model.confidence = Confidence::none;
     near.model.reason = "neighbouring voxels show no noise, and few flat regions agree on the noise level";
   }
   if (near.nothing_to_go_by) {
-    near.model.sigma = estimate_noise(source);
+    near.model.sigma = volume.sigma_between_neighbours();
     near.model.confidence = near.model.sigma > 0 ? Confidence::low : Confidence::none;
     near.model.reason = near.model.sigma > 0 ? "too much is missing for more than neighbouring voxels to be compared"
                                              : "there is no noise, or too much is missing";
@@ -159,14 +179,15 @@ constexpr double many_impulses = 0.1;    // of all voxels
 /// are large, and no quiet pieces show white noise, it is truly smooth, and the model stays. If they hardly differ, in
 /// a slice or where parts are few, structure was measured; so it was where noise that is said to be white hardly shows
 /// in them.
-NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source) {
+NoiseModel with_finest_differences(NoiseOfBricks measured, MeasuredVolume& volume) {
+  VolumeSource& source = volume.source;
   NoiseModel& model = measured.model;
   // The darkest voxel alone is more than most_background.
   const bool is_tiny = most_background * static_cast<double>(source.extent().voxels()) < 1;
   if (is_tiny && model.confidence == Confidence::none) model.reason = "there are too few voxels to measure noise";
   if (model.sigma == 0) {
     constexpr double more_than_rounding = 0.5, little = 0.01;  // of a step; of the range where no step is known
-    const double fine = estimate_noise(source);
+    const double fine = volume.sigma_between_neighbours();
     const Range<double> range = fine > 0 ? intensities(source) : Range<double>{};
     if (fine <= (model.step > 0 ? more_than_rounding * model.step : little * (range.max - range.min))) return model;
     model.sigma = fine;
@@ -190,7 +211,7 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, VolumeSource& source)
       !(is_large || has_few_parts || is_doubtful || may_be_structure)) {
     return model;
   }
-  const double fine = estimate_noise(source);
+  const double fine = volume.sigma_between_neighbours();
   constexpr double rounding = 0.75;   // of a step: estimate_noise() where the median difference is half a step
   constexpr double of_medium = 0.06;  // of sigma: slopes leave as much in a slice without noise
   // Slices that were enlarged leave less, too, but their noise is even.
@@ -241,31 +262,32 @@ NoiseModel with_last_doubts(NoiseModel model) {
 
 /// Whether a volume is so much noisier than its neighbour that their difference, half of whose variance is the
 /// neighbour's, shows too little. More structure is no more noise: it is as strong in the neighbour.
-bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, VolumeSource& source, VolumeSource& neighbour,
-                const Execution& execution) {
+bool is_noisier(const NoiseModel& alone, const NoiseModel& difference, MeasuredVolume& volume,
+                MeasuredVolume& neighbour) {
   constexpr double much = 1.25;  // times the variance that the difference says
   constexpr double some = 1.05;  // times the differences of voxels next to each other, which take little time
   constexpr double quiet = 0.5;  // of these differences: such a neighbour may be blank, or a filter's result
   const auto variance = [](const NoiseModel& model) { return model.sigma * model.sigma; };
   if (alone.confidence < Confidence::medium || variance(alone) <= much * variance(difference)) return false;
-  const double fine = estimate_noise(source), of_neighbour = estimate_noise(neighbour);
+  const double fine = volume.sigma_between_neighbours(), of_neighbour = neighbour.sigma_between_neighbours();
   if (fine <= some * of_neighbour) return false;
-  const NoiseModel other = measure(neighbour, nullptr, execution).model;
+  const NoiseModel other = measure(neighbour, nullptr).model;
   if (other.trusted_sigma() == 0) return of_neighbour < quiet * fine;
   return variance(difference) + (variance(alone) - variance(other)) / 2 > much * variance(difference);
 }
 
-NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, const Execution& execution) {
-  const NoiseOfBricks by_itself = measure(source, nullptr, execution);
+NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const Execution& execution) {
+  MeasuredVolume volume(source, execution), neighbour(other, execution);
+  const NoiseOfBricks by_itself = measure(volume, nullptr);
   const NoiseModel& alone = by_itself.model;
   if (by_itself.is_of_counts) return with_last_doubts(alone);
-  const NoiseOfBricks difference = measure(source, &neighbour, execution);
+  const NoiseOfBricks difference = measure(volume, &other);
   NoiseModel model = difference.model;
   // Times sigma: less means that one volume was made from the other, and shares its noise.
   const double shared = model.confidence <= Confidence::low ? 0.25 : 0.16;
   std::optional<NoiseModel> own;
   const auto without_neighbour = [&]() -> NoiseModel& {
-    if (!own) own = with_last_doubts(with_finest_differences(by_itself, source));
+    if (!own) own = with_last_doubts(with_finest_differences(by_itself, volume));
     return *own;
   };
   const auto share_noise = [&] {
@@ -281,9 +303,11 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, c
   const double as_much = (is_sure && !is_alone_unsure) || (is_of_noise && is_alone_unsure) ? alike
                          : is_of_noise                                                     ? by_chance
                                                                                            : 1;
-  const double most = std::max(as_much * alone.sigma, by_itself.most);
-  if (!(model.sigma > 0 && model.sigma < most) || share_noise() ||
-      is_noisier(alone, model, source, neighbour, execution)) {
+  // What a volume shows by its highest frequencies alone is no bound where its noise is correlated.
+  const bool is_clear =
+      is_alone_unsure && model.confidence >= Confidence::medium && model.contrast <= more_than_noise * model.sigma;
+  const double most = std::max({as_much * alone.sigma, by_itself.most, is_clear ? alike * by_itself.sigma_of_flat : 0});
+  if (!(model.sigma > 0 && model.sigma < most) || share_noise() || is_noisier(alone, model, volume, neighbour)) {
     return without_neighbour();
   }
   // If parts are few, or the volumes differ by motion or contrast, the difference holds structure besides noise: the
@@ -317,7 +341,11 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& neighbour, c
 }  // namespace
 
 std::size_t memory_to_measure_noise(const Extent& extent) {
-  constexpr std::size_t most = std::size_t{24} << 20;
+  // Bricks that are kept, and those of two layers of slices, of which most are not kept where slices are few.
+  constexpr std::int64_t kept = std::int64_t{24} << 20, most_looked_at = 1 << 15, voxels_of_each = 16;
+  const std::int64_t layers = std::max<std::int64_t>(extent.z / 2 - 1, 1);
+  const std::int64_t of_layer = std::min(extent.slice() / voxels_of_each, most_looked_at / layers) << 10;
+  const auto most = static_cast<std::size_t>(kept + std::min<std::int64_t>(layers, 2) * of_layer);
   constexpr std::size_t bricks_of_voxel = 8;  // they overlap by half along each axis
   return std::min(most, bricks_of_voxel * static_cast<std::size_t>(extent.voxels()) * sizeof(float)) +
          PieceKeeper::bytes(extent);
@@ -329,7 +357,8 @@ NoiseModel measure_noise(VolumeSource& source, const Execution& execution) {
     return swap(measure_noise(swapped, execution));
   }
   PieceKeeper keeper(source);
-  NoiseModel model = with_last_doubts(with_finest_differences(measure(keeper, nullptr, execution), source));
+  MeasuredVolume volume(keeper, execution);
+  NoiseModel model = with_last_doubts(with_finest_differences(measure(volume, nullptr), volume));
   model.pieces = keeper.pieces_of_object();
   return model;
 }

@@ -18,13 +18,13 @@ namespace quietvox {
 /// frequencies across slices, if there are any. The lowest frequencies, at which no brick is flat, are taken to be no
 /// stronger than those next to them. If bricks with the spectrum of the noise grow stronger or weaker over the volume,
 /// a cubic polynomial through their logarithms is the map. If their variance grows with their mean or its square, and
-/// that explains it clearly better than the place does, the noise is Poisson or speckle, unless headers say magnitudes
-/// or CT. Where air holds Rician noise, its mean square is 2 sigma^2, which is more exact: that counts where it is up
-/// to 5 % above.
+/// that explains it clearly better than the place does, the noise is Poisson or speckle, unless headers say magnitudes,
+/// MR or CT, or voxels lie far from 0. Where air holds Rician noise, its mean square is 2 sigma^2, which is more exact:
+/// that counts where it is up to 5 % above.
 ///
-/// Reads the volume once, rarely up to three times, holds some 24 MiB besides the slices being read, and where
-/// slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends on the voxels alone.
-/// Throws Error(invalid_argument) for a volume without voxels, or whose spacing is no length.
+/// Reads the volume once, rarely up to four times, holds some 24 MiB besides the slices being read (up to 60 where these
+/// are few and large), and where slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends
+/// on the voxels alone. Throws Error(invalid_argument) for a volume without voxels, or whose spacing is no length.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 
 /// So many bytes, roughly, are held besides the slices being read.

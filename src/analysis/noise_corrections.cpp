@@ -64,7 +64,13 @@ bool correct_rician(NoiseModel& model, double signal, const Air& air) {
       return true;
     }
   }
-  if (signal < weak * model.sigma) set_sigma(model, koay_sigma(signal, model.sigma));
+  if (signal < weak * model.sigma) {
+    // No signal is weaker than noise alone: what varies more than that is structure. The weaker the signal, the more
+    // the correction makes of structure, so that only half of it, in logarithms, is made.
+    constexpr double rayleigh_mean = 1.25331414;  // of sigma
+    const double most = std::min(koay_sigma(signal, model.sigma), signal / rayleigh_mean);
+    if (most > model.sigma) set_sigma(model, std::sqrt(model.sigma * most));
+  }
   return false;
 }
 

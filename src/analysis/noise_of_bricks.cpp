@@ -217,10 +217,12 @@ class BrickMeasure {
   NoiseSpectrumFit fit(std::size_t chosen) const;
   Fits fit() const;
   void compare_air();
+  bool is_air(double sigma) const;
   double sigma_by_air() const;
   bool is_like_structure() const;
   void follow_signal();
   void follow_slices();
+  bool are_magnitudes_without_air() const;
   void take_fit();
   void take_structure_off();
   void take_texture_off();
@@ -237,15 +239,17 @@ class BrickMeasure {
   NoiseOfBricks measured_;
   NoiseModel& model_ = measured_.model;
   Air air_;
-  Agreement agrees_ = Agreement::none;  ///< of the noise of tissue with that of air
-  bool is_as_air_ = false;              ///< it is as strong as that of the air, which is the same everywhere
-  double by_air_ = 0;                   ///< its sigma, where structure was taken for noise and air tells better
-  std::optional<NoiseBricks> others_;   ///< on the other side of the middle
-  std::optional<NoiseBricks> sample_;   ///< from all over
-  std::optional<NoiseBricks> voxels_;   ///< some of the object's bricks, as they were
-  std::vector<Moments> moments_;        ///< of the object's bricks, as they were
+  Agreement agrees_ = Agreement::none;      ///< of the noise of tissue with that of air
+  bool is_as_air_ = false;                  ///< it is as strong as that of the air, which is the same everywhere
+  double by_air_ = 0;                       ///< its sigma, where structure was taken for noise and air tells better
+  std::optional<NoiseBricks> others_;       ///< on the other side of the middle
+  std::optional<NoiseBricks> sample_;       ///< from all over
+  std::optional<NoiseBricks> voxels_;       ///< some of the object's bricks, as they were
+  std::vector<Moments> moments_;            ///< of the object's bricks, as they were
+  std::vector<std::int64_t> not_positive_;  ///< so many voxels of each of them
   std::optional<Fits> fits_;
-  double finest_ = 0;  ///< sigma by the highest frequencies
+  bool are_magnitudes_ = false;  ///< as the signal shows, without air
+  double finest_ = 0;            ///< sigma by the highest frequencies
 };
 
 NoiseOfBricks BrickMeasure::run() && {
@@ -263,6 +267,9 @@ NoiseOfBricks BrickMeasure::run() && {
   take_texture_off();
   if (by_air_ > 0 && air_.sigma > 0) {
     take_noise_of_air();
+  } else if (are_magnitudes_ && model_.confidence >= Confidence::medium) {
+    correct_rician(model_, measured_.signal, air_);
+    model_.map = {};  // it follows the signal
   } else {
     use_air();
   }
@@ -311,6 +318,10 @@ bool BrickMeasure::keep_object() {
 void BrickMeasure::take_object_apart() {
   measured_.object = bricks_.count();
   const bool has_impulses = found_.impulses.share > 0;
+  for (std::int64_t i = 0; i < bricks_.count(); ++i) {
+    const float* const brick = bricks_.brick(i);
+    not_positive_.push_back(std::count_if(brick, brick + bricks_.voxels(), [](float value) { return value <= 0; }));
+  }
   if (!known_.is_difference && !has_impulses) {
     if (bricks_.size().z > 1) voxels_ = some_of(bricks_);
     if (bricks_.are_of_neighbours()) moments_ = moments_of(bricks_);
@@ -350,7 +361,15 @@ Fits BrickMeasure::fit() const {
   return fits;
 }
 
-/// Air that does not agree with tissue is none.
+/// Whether what looks like air is air, where the noise of tissue has that sigma.
+bool BrickMeasure::is_air(double sigma) const {
+  // Dark tissue that has a signal of two thirds of sigma looks louder than this.
+  constexpr double alike = 1.1;
+  if (air_.is_little) return agrees_ == Agreement::yes && sigma < alike * air_.sigma && air_.sigma < alike * sigma;
+  if (known_.magnitudes != Magnitudes::yes) return agrees_ == Agreement::yes;
+  return !is_dark_tissue(air_, measured_.signal, best(), bricks_.extent(), found_.masked);
+}
+
 void BrickMeasure::compare_air() {
   double sum = 0;
   for (const std::size_t i : best().chosen()) sum += bricks_.mean(static_cast<std::int64_t>(i));
@@ -358,11 +377,7 @@ void BrickMeasure::compare_air() {
   by_air_ = sigma_by_air();
   const double sigma = by_air_ > 0 ? by_air_ : std::sqrt(best().variance());
   agrees_ = agreement(measured_.signal, sigma, air_.sigma, found_.masked);
-  if (air_.sigma > 0 && (known_.magnitudes == Magnitudes::yes
-                             ? is_dark_tissue(air_, measured_.signal, best(), bricks_.extent(), found_.masked)
-                             : agrees_ != Agreement::yes)) {
-    air_ = {};
-  }
+  if (air_.sigma > 0 && !is_air(sigma)) air_ = {};
 }
 
 /// Sigma of noise as in even air, where what even the flattest parts show is structure; else 0. If it were noise of the
@@ -374,7 +389,8 @@ double BrickMeasure::sigma_by_air() const {
   const bool is_sure = known_.magnitudes == Magnitudes::yes;
   const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
   const double shown = std::sqrt(best().variance());
-  if (!air_.is_even || air_.diagonal_share < least_left || found_.impulses.share > 0 || shown < more * air_.sigma) {
+  if (!air_.is_even || air_.is_little || air_.diagonal_share < least_left || found_.impulses.share > 0 ||
+      shown < more * air_.sigma) {
     return 0;
   }
   const double at_most = known_.sigma_between_neighbours() / std::sqrt(air_.diagonal_share);
@@ -446,6 +462,23 @@ void BrickMeasure::follow_slices() {
   model_.map = across.times(best().map());
 }
 
+/// Whether, in a volume of MR of which no air is left, the signal is so weak that Gaussian noise would make many voxels
+/// negative, and hardly one is.
+bool BrickMeasure::are_magnitudes_without_air() const {
+  constexpr double enough = 50;  // voxels
+  constexpr double few = 0.1;    // of these
+  const bool is_known = known_.magnitudes == Magnitudes::yes || known_.is_of_mr;
+  if (known_.is_difference || known_.magnitudes == Magnitudes::no || !is_known || air_.sigma != 0) return false;
+  const double deviation = std::sqrt(2 * best().variance());
+  double expected = 0, found = 0;
+  for (const std::size_t i : best().chosen()) {
+    expected +=
+        static_cast<double>(bricks_.voxels()) / 2 * std::erfc(bricks_.mean(static_cast<std::int64_t>(i)) / deviation);
+    found += static_cast<double>(not_positive_[i]);
+  }
+  return expected >= enough && found <= few * expected;
+}
+
 /// What the fit says, and how far it is to be trusted.
 void BrickMeasure::take_fit() {
   constexpr double weak = 3;  // sigmas
@@ -458,7 +491,9 @@ void BrickMeasure::take_fit() {
   model_.spectrum = best().spectrum();
   model_.places = std::ssize(best().chosen());
   finest_ = std::sqrt(fits_->usual.finest_variance());
-  const bool may_be_magnitudes = !known_.is_difference && known_.magnitudes != Magnitudes::no && air_.sigma == 0;
+  are_magnitudes_ = !by_signal && are_magnitudes_without_air();
+  const bool may_be_magnitudes =
+      !are_magnitudes_ && !known_.is_difference && known_.magnitudes != Magnitudes::no && air_.sigma == 0;
   if (may_be_magnitudes && known_.magnitudes == Magnitudes::perhaps && agrees_ == Agreement::perhaps) {
     measured_.why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
   } else if (may_be_magnitudes && !by_signal && bricks_.lowest() >= 0 && measured_.signal < weak * model_.sigma) {
@@ -542,7 +577,7 @@ void BrickMeasure::take_noise_of_air() {
   measured_.steepness = measured_.floor = 1;
   measured_.is_by_air = true;
   measured_.sigma_of_flat = by_air_;
-  measured_.air = {air_.sigma, air_.is_even, air_.deviation};
+  measured_.air = {.sigma = air_.sigma, .is_even = air_.is_even};
   if (model_.confidence == Confidence::none) return;
   model_.confidence = Confidence::medium;
   model_.reason = "even the flattest parts hold more structure than noise; the air was measured instead";
@@ -559,7 +594,7 @@ void BrickMeasure::use_air() {
     model_.map = is_even ? CoarseField() : best().map(air_.parts, model_.sigma);
   }
   const bool is_uniform = model_.map.values.size() == 1;
-  measured_.air = {air_.sigma, air_.is_even, air_.deviation};
+  measured_.air = {.sigma = air_.sigma, .is_even = air_.is_even};
   if (air_.sigma > model_.sigma && air_.sigma < most_above_tissue * model_.sigma && is_uniform) {
     set_sigma(model_, air_.sigma);
   }

@@ -19,6 +19,7 @@ enum class Magnitudes { no, perhaps, yes };
 /// What is known of a volume besides its voxels.
 struct KnownOfVolume {
   Magnitudes magnitudes = Magnitudes::perhaps;
+  bool is_of_mr = false;
   bool may_follow_signal = true;  ///< the noise
   bool object_is_dark = false;    ///< and air is bright
   bool may_have_borders = false;  ///< that X-rays did not reach

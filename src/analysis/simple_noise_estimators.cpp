@@ -85,9 +85,10 @@ void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
   }
 }
 
-BlockSample sample_blocks(VolumeSource& source) {
+BlockSample sample_blocks(VolumeSource& source, const Execution& execution) {
   BlockSample sample;
   for_each_slab(source, [&](VolumeView<const float> slab) {
+    check_stop(execution.stop);
     for (std::int64_t z = 0; z < slab.extent.z; ++z) add_slice(sample, slab.slices(z, 1));
   });
   return sample;
@@ -173,8 +174,8 @@ void leave_uniform_areas_out(std::vector<Block>& blocks) {
                 [&](const Block& block) { return block.is_of_one_value() && blocks_of_value.contains(block.mean); });
 }
 
-Flat flat_foreground(VolumeSource& source) {
-  std::vector<Block> blocks = sample_blocks(source).take();
+Flat flat_foreground(VolumeSource& source, const Execution& execution) {
+  std::vector<Block> blocks = sample_blocks(source, execution).take();
   if (blocks.empty()) return {};
   leave_uniform_areas_out(blocks);
   const auto darker = [](const Block& a, const Block& b) { return a.mean < b.mean; };
@@ -226,11 +227,12 @@ void add_air(std::vector<double>& means, const VolumeView<const float>& slice) {
   }
 }
 
-NoiseEstimate air_estimate(VolumeSource& source) {
+NoiseEstimate air_estimate(VolumeSource& source, const Execution& execution) {
   constexpr std::size_t fewest = 32;     // fewer may be tissue by chance
   constexpr double widest_spread = 0.3;  // of what is one thing: air has 0.09
   std::vector<double> means;
   for_each_slab(source, [&](VolumeView<const float> slab) {
+    check_stop(execution.stop);
     for (std::int64_t z = 0; z < slab.extent.z; ++z) add_air(means, slab.slices(z, 1));
   });
   const std::int64_t blocks = std::ssize(means);
@@ -247,9 +249,9 @@ NoiseEstimate air_estimate(VolumeSource& source) {
 double estimate_noise(VolumeSource& source, const Execution& execution) {
   if (const AxisSwap swap(header_facts(source)); swap) {
     SwappedVolume swapped(source, swap, execution);
-    return flat_foreground(swapped).sigma;
+    return flat_foreground(swapped, execution).sigma;
   }
-  return flat_foreground(source).sigma;
+  return flat_foreground(source, execution).sigma;
 }
 
 std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source, const Execution& execution) {
@@ -257,14 +259,14 @@ std::vector<NoiseEstimate> estimate_noise_by_every_method(VolumeSource& source, 
     SwappedVolume swapped(source, swap, execution);
     return estimate_noise_by_every_method(swapped, execution);
   }
-  const Flat flat = flat_foreground(source);
+  const Flat flat = flat_foreground(source, execution);
   // The median absolute deviation has 0.37 of the efficiency of the standard deviation.
   const double error = flat.blocks > 0 ? std::sqrt(0.5 / 0.37 / static_cast<double>(flat.blocks)) : 0;
   const bool rician = flat.sigma > 0 && flat.mean > 0;
   return {
       {NoiseMethod::haar, flat.sigma, flat.blocks, error},
       {NoiseMethod::koay, rician ? koay_sigma(flat.mean, flat.sigma) : 0, rician ? flat.blocks : 0, rician ? error : 0},
-      air_estimate(source)};
+      air_estimate(source, execution)};
 }
 
 }  // namespace quietvox

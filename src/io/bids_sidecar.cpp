@@ -130,7 +130,8 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
   if (usual_.kind.value_or(DataKind::magnitude) == DataKind::magnitude) {
     if (HeaderFacts by_name = facts_of_name(path.stem().string()); by_name.kind) usual_ = std::move(by_name);
   }
-  usual_.are_of_mr = is_named_mr(path.stem().string()) || (json.is_object() && text_of(json, "Modality") == "MR");
+  usual_.are_of_mr = is_named_mr(path.stem().string()) || is_file(beside(image, ".bval")) ||
+                     (json.is_object() && text_of(json, "Modality") == "MR");
   if (!json.is_object() || !json.contains("quietvox") || text_of(json, "image") != image.filename()) return;
   const auto entries = json.find("volumes");
   if (entries == json.end() || !entries->is_array()) return;

@@ -577,8 +577,37 @@ TEST(MeasureNoise, DarkTissueIsNoAirWhateverTheHeaderSays) {
   // With strong diffusion weighting nearly all is dark.
   const Scan dark = cut.changed([&](std::size_t i) { return tissue(i) < 500 ? cut.voxels[i] : 0; });
   const NoiseModel of_dark = measured_magnitudes(dark, {1, 1, 1});
-  EXPECT_EQ(of_dark.distribution, NoiseDistribution::gaussian);
+  EXPECT_EQ(of_dark.distribution, NoiseDistribution::rician);
   EXPECT_NEAR(of_dark.sigma, sigma, 0.1 * sigma);
+}
+
+/// As preprocessed diffusion images are. Gaussian noise as strong as that would make voxels negative, or 0 where these
+/// were cut off.
+TEST(MeasureNoise, WeakMagnitudesWithoutAirAreTold) {
+  constexpr Extent extent{{96, 96, 32}};
+  const auto is_inside = [&](std::size_t i) {
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    return std::hypot(at.x - 48, at.y - 48, 1.5 * (at.z - 16)) < 40;
+  };
+  Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  const auto found = [&](const HeaderFacts& header, double sigma, NoiseKind noise) {
+    for (std::size_t i = 0; i < clean.voxels.size(); ++i) {
+      const auto at = place_of(static_cast<std::int64_t>(i), extent);
+      clean.voxels[i] = static_cast<float>(100 + 20 * std::sin(at.x / 9) * std::sin(at.y / 11));
+    }
+    const Scan noisy = clean.with({noise, sigma, test_seed});
+    const Scan cut = noisy.changed([&](std::size_t i) { return is_inside(i) ? std::max(noisy.voxels[i], 0.0F) : 0; });
+    MemoryVolume source({cut.voxels.data(), extent}, header);
+    return measure_noise(source, {});
+  };
+  for (const double sigma : {40.0, 60.0, 80.0}) {
+    const NoiseModel of_mr = found({.are_of_mr = true}, sigma, NoiseKind::rician);
+    EXPECT_EQ(of_mr.distribution, NoiseDistribution::rician) << sigma;
+    EXPECT_NEAR(of_mr.sigma, sigma, 0.1 * sigma);
+    EXPECT_NE(found({}, sigma, NoiseKind::rician).distribution, NoiseDistribution::rician) << sigma;
+    EXPECT_NE(found({.are_of_mr = true}, sigma, NoiseKind::gaussian).distribution, NoiseDistribution::rician) << sigma;
+  }
+  EXPECT_EQ(found({.are_of_mr = true}, 20, NoiseKind::rician).distribution, NoiseDistribution::gaussian);
 }
 
 /// As noise of parallel imaging or of a surface coil may be, also in a field of view that was cut round.
@@ -1298,6 +1327,19 @@ TEST(MeasureNoise, HeadersMaySayThatNoiseDoesNotFollowTheSignal) {
   EXPECT_NE(found({.kind = DataKind::magnitude}), NoiseDistribution::poisson);
 }
 
+/// A scale that floats cannot hold exactly, such as scl_slope 0.1, hid the step from a thousand steps on, and the
+/// counts.
+TEST(MeasureNoise, ScaledCountsAreOfSteps) {
+  const Scan breast = phantom(PhantomKind::mammogram, {{512, 512, 1}});
+  const Scan counts = counted(breast.changed([&](std::size_t i) { return breast.voxels[i] / 2; }), 1);
+  for (const float scale : {1.0F, 0.1F, 0.3F}) {
+    const NoiseModel model = counts.changed([&](std::size_t i) { return scale * counts.voxels[i]; }).measured();
+    EXPECT_NEAR(model.step, static_cast<double>(scale), 1e-6);
+    EXPECT_EQ(model.distribution, NoiseDistribution::poisson);
+    EXPECT_NEAR(model.poisson.gain, static_cast<double>(scale), 0.05 * static_cast<double>(scale));
+  }
+}
+
 /// Behind a logarithm, air is bright and has the least noise; where rays are counted, it has the most.
 TEST(MeasureNoise, OfARadiographIsThatOfTheObject) {
   constexpr Extent extent{{320, 320, 1}};
@@ -1371,6 +1413,19 @@ TEST(MeasureNoise, AreasOfOneValueAreNoObject) {
         MemoryVolume a({first.voxels.data(), extent}), b({second.voxels.data(), extent});
         EXPECT_NEAR(measure_noise_with_neighbour(a, b, {}).sigma, 30, 4.5) << extent.z << " " << panel << " " << share;
       }
+    }
+  }
+}
+
+/// Repaired, a brick that lies within a panel holds one value, or nothing: sigma was 1e-14, or no number.
+TEST(MeasureNoise, ImpulsesBesideAnAreaOfOneValue) {
+  const Scan noisy = ball_in_air(38, 500).with({NoiseKind::gaussian, 10, test_seed});
+  for (const std::size_t columns : {std::size_t{8}, std::size_t{16}}) {
+    const Scan panel = noisy.changed([&](std::size_t i) { return i % 96 < columns ? 350 : noisy.voxels[i]; });
+    for (const double percent : {6.0, 10.0}) {
+      const NoiseModel model = panel.with({NoiseKind::salt_and_pepper, percent / 100, test_seed}).measured();
+      EXPECT_NEAR(model.sigma, 10, 2) << model.describe();
+      EXPECT_GT(model.trusted_sigma(), 0) << model.describe();
     }
   }
 }
@@ -1460,6 +1515,20 @@ TEST(MeasureNoise, MissingVoxelsDoNotCount) {
   std::fill(scan.voxels.begin(), scan.voxels.end(), std::numeric_limits<float>::quiet_NaN());
   EXPECT_EQ(scan.measured().sigma, 0);
   EXPECT_FALSE(scan.measured().reason.empty());
+}
+
+/// Whole bricks of infinite voxels passed for a cut-out background.
+TEST(MeasureNoise, InfiniteVoxelsAreMissing) {
+  const Scan noisy = ball_in_air(28, 500).with({NoiseKind::gaussian, 15, test_seed});
+  const auto with = [&](float missing) {
+    return noisy.changed([&](std::size_t i) { return i % 96 < 32 ? missing : noisy.voxels[i]; }).measured();
+  };
+  const NoiseModel expected = with(std::numeric_limits<float>::quiet_NaN());
+  for (const float sign : {1.0F, -1.0F}) {
+    const NoiseModel model = with(sign * std::numeric_limits<float>::infinity());
+    EXPECT_EQ(model.sigma, expected.sigma);
+    EXPECT_EQ(model.masked, expected.masked);
+  }
 }
 
 /// As in a map whose fit failed in single voxels.
@@ -2029,6 +2098,22 @@ TEST(MeasureNoise, VolumesThatAgreeWithTheirDifferenceKeepIt) {
       const NoiseModel model = measure_noise_with_neighbour(a, b, {});
       EXPECT_NEAR(model.sigma, truth, 0.2 * truth) << seed << ": " << model.describe();
     }
+  }
+}
+
+/// A single volume shows too little of correlated noise among structure, which is no reason to doubt the difference.
+TEST(MeasureNoise, ASureDifferenceCountsWhereAVolumeIsNotSure) {
+  QV_NEEDS_TEST_DATA();
+  const Scan flat = head().changed([](std::size_t) { return 0.0F; });
+  for (const double truth : {2.0, 4.0, 8.0}) {
+    const auto noisy = [&](int seed) {
+      const Scan noise = of_deviation(truth, smoothed(flat.with({NoiseKind::gaussian, 1, seed}), 1));
+      return head().changed([&](std::size_t i) { return head().voxels[i] + noise.voxels[i]; });
+    };
+    const Scan first = noisy(test_seed), second = noisy(5);
+    MemoryVolume a({first.voxels.data(), first.extent}), b({second.voxels.data(), second.extent});
+    const NoiseModel model = measure_noise_with_neighbour(a, b, {});
+    EXPECT_NEAR(model.sigma, truth, 0.15 * truth) << model.describe();
   }
 }
 

@@ -114,6 +114,9 @@ TEST(KindBeside, ContrastsOfMrAreNoCounts) {
   const TemporaryFolder folder;
   std::ofstream(folder / "scan.json") << R"({"Modality": "MR"})";
   EXPECT_TRUE(BidsSidecar(folder / "scan.nii", 1).of_volume(0).are_of_mr);
+  EXPECT_FALSE(BidsSidecar(folder / "dwi.nii.gz", 1).of_volume(0).are_of_mr);
+  std::ofstream(folder / "dwi.bval") << "0 1000\n";
+  EXPECT_TRUE(BidsSidecar(folder / "dwi.nii.gz", 1).of_volume(0).are_of_mr);
 }
 
 TEST(KindBeside, WhatIsSaidOfVolumesLeavesTheModality) {

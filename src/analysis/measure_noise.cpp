@@ -300,10 +300,8 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const
   const bool is_of_noise = model.confidence == Confidence::medium && model.contrast <= more_than_noise * model.sigma;
   const bool is_alone_unsure = alone.confidence <= Confidence::low;
   // Where the difference says what the volume says, chance decides which says more.
-  const double as_much = (is_sure && !is_alone_unsure) || (is_of_noise && is_alone_unsure) ? alike
-                         : is_of_noise                                                     ? by_chance
-                                                                                           : 1;
-  // What a volume shows by its highest frequencies alone is no bound where its noise is correlated.
+  const double as_much = is_sure && !is_alone_unsure ? alike : is_of_noise ? by_chance : 1;
+  // Sigma of a volume that is not sure is often that of its highest frequencies: no bound where noise is correlated.
   const bool is_clear =
       is_alone_unsure && model.confidence >= Confidence::medium && model.contrast <= more_than_noise * model.sigma;
   const double most = std::max({as_much * alone.sigma, by_itself.most, is_clear ? alike * by_itself.sigma_of_flat : 0});
@@ -321,8 +319,9 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const
       (!is_sure || own->confidence > Confidence::low)) {
     return *own;
   }
-  if (alone.distribution == NoiseDistribution::rician && correct_rician(model, difference.signal, by_itself.air)) {
-    model.map = {};
+  if (alone.distribution == NoiseDistribution::rician || by_itself.are_magnitudes) {
+    const bool is_by_air = correct_rician(model, difference.signal, by_itself.air);
+    if (is_by_air || by_itself.air.sigma == 0) model.map = {};  // without air it would follow the signal
   }
   model.contrast =
       std::sqrt(std::max(alone.contrast * alone.contrast + alone.sigma * alone.sigma - model.sigma * model.sigma, 0.0));

@@ -22,9 +22,10 @@ namespace quietvox {
 /// MR or CT, or voxels lie far from 0. Where air holds Rician noise, its mean square is 2 sigma^2, which is more exact:
 /// that counts where it is up to 5 % above.
 ///
-/// Reads the volume once, rarely up to four times, holds some 24 MiB besides the slices being read (up to 60 where these
-/// are few and large), and where slices lie along x or y, as much of the volume as SwappedVolume keeps. The result depends
-/// on the voxels alone. Throws Error(invalid_argument) for a volume without voxels, or whose spacing is no length.
+/// Reads the volume once, rarely up to four times, holds some 24 MiB besides the slices being read (up to 60 where
+/// these are few and large), and where slices lie along x or y, as much of the volume as SwappedVolume keeps. The
+/// result depends on the voxels alone. Throws Error(invalid_argument) for a volume without voxels, or whose spacing is
+/// no length.
 NoiseModel measure_noise(VolumeSource&, const Execution&);
 
 /// So many bytes, roughly, are held besides the slices being read.

@@ -52,6 +52,17 @@ double less_structure(double sigma, double of_quiet) {
   return of_quiet > 0 && of_quiet < much * sigma ? of_quiet : sigma;
 }
 
+namespace {
+
+/// No signal is weaker than noise alone: what varies more than that is structure.
+double most_rician_sigma(double signal, double shown) {
+  return std::max(std::min(koay_sigma(signal, shown), signal / rayleigh_mean), shown);
+}
+
+}  // namespace
+
+double rician_sigma(double signal, double shown) { return std::sqrt(shown * most_rician_sigma(signal, shown)); }
+
 bool correct_rician(NoiseModel& model, double signal, const Air& air) {
   constexpr double weak = 5;  // sigmas
   constexpr double alike = 1.35;
@@ -65,11 +76,7 @@ bool correct_rician(NoiseModel& model, double signal, const Air& air) {
     }
   }
   if (signal < weak * model.sigma) {
-    // No signal is weaker than noise alone: what varies more than that is structure. The weaker the signal, the more
-    // the correction makes of structure, so that only half of it, in logarithms, is made.
-    constexpr double rayleigh_mean = 1.25331414;  // of sigma
-    const double most = std::min(koay_sigma(signal, model.sigma), signal / rayleigh_mean);
-    if (most > model.sigma) set_sigma(model, std::sqrt(model.sigma * most));
+    set_sigma(model, most_rician_sigma(signal, model.sigma));
   }
   return false;
 }

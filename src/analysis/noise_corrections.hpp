@@ -23,9 +23,13 @@ void add_low_frequencies(NoiseModel&, double sigma);
 /// numbers.
 double less_structure(double sigma, double of_quiet);
 
+/// Sigma of Rician noise that varies by `shown` where the mean is `signal`. The weaker the signal, the more a
+/// correction makes of structure: half of it is made, in logarithms.
+double rician_sigma(double signal, double shown);
+
 /// Where the signal is weak, Rician noise varies less than its sigma. Air shows how much less, if its noise is the same
-/// everywhere and agrees with that of the signal; else the signal does, but there texture makes much of a difference:
-/// half of what the signal shows is corrected, in logarithms. Returns true if air showed it.
+/// everywhere and agrees with that of the signal; else the signal does, but there texture makes much of a difference.
+/// Returns true if air showed it.
 bool correct_rician(NoiseModel&, double signal, const Air&);
 
 }  // namespace quietvox

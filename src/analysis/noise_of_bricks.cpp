@@ -239,17 +239,15 @@ class BrickMeasure {
   NoiseOfBricks measured_;
   NoiseModel& model_ = measured_.model;
   Air air_;
-  Agreement agrees_ = Agreement::none;      ///< of the noise of tissue with that of air
-  bool is_as_air_ = false;                  ///< it is as strong as that of the air, which is the same everywhere
-  double by_air_ = 0;                       ///< its sigma, where structure was taken for noise and air tells better
-  std::optional<NoiseBricks> others_;       ///< on the other side of the middle
-  std::optional<NoiseBricks> sample_;       ///< from all over
-  std::optional<NoiseBricks> voxels_;       ///< some of the object's bricks, as they were
-  std::vector<Moments> moments_;            ///< of the object's bricks, as they were
-  std::vector<std::int64_t> not_positive_;  ///< so many voxels of each of them
+  Agreement agrees_ = Agreement::none;  ///< of the noise of tissue with that of air
+  bool is_as_air_ = false;              ///< it is as strong as that of the air, which is the same everywhere
+  double by_air_ = 0;                   ///< its sigma, where structure was taken for noise and air tells better
+  std::optional<NoiseBricks> others_;   ///< on the other side of the middle
+  std::optional<NoiseBricks> sample_;   ///< from all over
+  std::optional<NoiseBricks> voxels_;   ///< some of the object's bricks, as they were
+  std::vector<Moments> moments_;        ///< of the object's bricks, as they were
   std::optional<Fits> fits_;
-  bool are_magnitudes_ = false;  ///< as the signal shows, without air
-  double finest_ = 0;            ///< sigma by the highest frequencies
+  double finest_ = 0;  ///< sigma by the highest frequencies
 };
 
 NoiseOfBricks BrickMeasure::run() && {
@@ -267,8 +265,9 @@ NoiseOfBricks BrickMeasure::run() && {
   take_texture_off();
   if (by_air_ > 0 && air_.sigma > 0) {
     take_noise_of_air();
-  } else if (are_magnitudes_ && model_.confidence >= Confidence::medium) {
-    correct_rician(model_, measured_.signal, air_);
+  } else if (measured_.are_magnitudes && model_.confidence >= Confidence::medium) {
+    model_.distribution = NoiseDistribution::rician;
+    set_sigma(model_, rician_sigma(measured_.signal, model_.sigma));
     model_.map = {};  // it follows the signal
   } else {
     use_air();
@@ -318,10 +317,6 @@ bool BrickMeasure::keep_object() {
 void BrickMeasure::take_object_apart() {
   measured_.object = bricks_.count();
   const bool has_impulses = found_.impulses.share > 0;
-  for (std::int64_t i = 0; i < bricks_.count(); ++i) {
-    const float* const brick = bricks_.brick(i);
-    not_positive_.push_back(std::count_if(brick, brick + bricks_.voxels(), [](float value) { return value <= 0; }));
-  }
   if (!known_.is_difference && !has_impulses) {
     if (bricks_.size().z > 1) voxels_ = some_of(bricks_);
     if (bricks_.are_of_neighbours()) moments_ = moments_of(bricks_);
@@ -365,8 +360,13 @@ Fits BrickMeasure::fit() const {
 bool BrickMeasure::is_air(double sigma) const {
   // Dark tissue that has a signal of two thirds of sigma looks louder than this.
   constexpr double alike = 1.1;
-  if (air_.is_little) return agrees_ == Agreement::yes && sigma < alike * air_.sigma && air_.sigma < alike * sigma;
+  constexpr double strong = 5;  // sigmas, of the signal: of counts it would vary more
+  if (air_.is_little)
+    return measured_.signal >= strong * air_.sigma && sigma < alike * air_.sigma && air_.sigma < alike * sigma;
   if (known_.magnitudes != Magnitudes::yes) return agrees_ == Agreement::yes;
+  // In a background that was cut out no air is left; a weak signal that looks like it is that of tissue.
+  constexpr double weak = 3;  // sigmas
+  if (found_.masked && measured_.signal < weak * air_.sigma) return false;
   return !is_dark_tissue(air_, measured_.signal, best(), bricks_.extent(), found_.masked);
 }
 
@@ -462,21 +462,43 @@ void BrickMeasure::follow_slices() {
   model_.map = across.times(best().map());
 }
 
-/// Whether, in a volume of MR of which no air is left, the signal is so weak that Gaussian noise would make many voxels
-/// negative, and hardly one is.
+/// Whether, in a volume of MR of which no air is left, weak signals are those of magnitudes: these are hardly ever near
+/// 0, and by how much follows from Rice's distribution. Where real numbers were folded or cut off, many are.
 bool BrickMeasure::are_magnitudes_without_air() const {
-  constexpr double enough = 50;  // voxels
-  constexpr double few = 0.1;    // of these
-  const bool is_known = known_.magnitudes == Magnitudes::yes || known_.is_of_mr;
-  if (known_.is_difference || known_.magnitudes == Magnitudes::no || !is_known || air_.sigma != 0) return false;
-  const double deviation = std::sqrt(2 * best().variance());
-  double expected = 0, found = 0;
-  for (const std::size_t i : best().chosen()) {
-    expected +=
-        static_cast<double>(bricks_.voxels()) / 2 * std::erfc(bricks_.mean(static_cast<std::int64_t>(i)) / deviation);
-    found += static_cast<double>(not_positive_[i]);
+  constexpr double weak = 3;                 // sigmas
+  constexpr double fewest = 20;              // voxels that are expected there
+  constexpr double least = 0.5, most = 1.5;  // of these
+  constexpr double flat = 1.15;              // times the variance of the noise, at most
+  constexpr double most_skewed = 0.8;        // noise alone has 0.63
+  const bool may_be =
+      known_.magnitudes == Magnitudes::yes || (known_.magnitudes == Magnitudes::perhaps && known_.is_of_mr);
+  const double shown = std::sqrt(best().variance());
+  if (!may_be || !voxels_ || air_.sigma != 0 || measured_.signal >= weak * shown) return false;
+  const double sigma = rician_sigma(measured_.signal, shown);
+  // Near 0, in sigmas; whole numbers up to one of them stand for all that lies within half a step.
+  const double step = found_.step / sigma, near = step > 0 ? (std::floor(0.3 / step) + 0.5) * step : 0.3;
+  const auto count = static_cast<double>(voxels_->voxels());
+  double expected = 0, found = 0, cubes = 0, bricks = 0;
+  for (std::int64_t i = 0; i < voxels_->count(); ++i) {
+    const std::span brick(voxels_->brick(i), static_cast<std::size_t>(voxels_->voxels()));
+    const double mean = voxels_->mean(i);
+    double variance = 0, third = 0;
+    for (const float voxel : brick) {
+      const double from_mean = static_cast<double>(voxel) - mean;
+      variance += from_mean * from_mean / count;
+      third += from_mean * from_mean * from_mean / count;
+    }
+    // The mean square is signal^2 + 2 sigma^2.
+    const double snr_squared = std::max((mean * mean + variance) / (sigma * sigma) - 2, 0.0);
+    if (!(variance > 0 && variance < flat * sigma * sigma * rician_variance(std::sqrt(snr_squared)))) continue;
+    // The density of small x, in sigmas, is nearly x exp(-snr^2 / 2) (1 + (snr^2 / 4 - 1 / 2) x^2).
+    expected += count * std::exp(-snr_squared / 2) * near * near / 2 * (1 + (snr_squared / 8 - 0.25) * near * near);
+    found += static_cast<double>(
+        std::ranges::count_if(brick, [&](float voxel) { return static_cast<double>(voxel) < near * sigma; }));
+    cubes += third / std::pow(variance, 1.5);
+    ++bricks;
   }
-  return expected >= enough && found <= few * expected;
+  return expected >= fewest && found >= least * expected && found <= most * expected && cubes <= most_skewed * bricks;
 }
 
 /// What the fit says, and how far it is to be trusted.
@@ -491,10 +513,11 @@ void BrickMeasure::take_fit() {
   model_.spectrum = best().spectrum();
   model_.places = std::ssize(best().chosen());
   finest_ = std::sqrt(fits_->usual.finest_variance());
-  are_magnitudes_ = !by_signal && are_magnitudes_without_air();
-  const bool may_be_magnitudes =
-      !are_magnitudes_ && !known_.is_difference && known_.magnitudes != Magnitudes::no && air_.sigma == 0;
-  if (may_be_magnitudes && known_.magnitudes == Magnitudes::perhaps && agrees_ == Agreement::perhaps) {
+  measured_.are_magnitudes = !by_signal && are_magnitudes_without_air();
+  const bool may_be_magnitudes = !known_.is_difference && known_.magnitudes != Magnitudes::no && air_.sigma == 0;
+  if (measured_.are_magnitudes) {
+    measured_.why_magnitudes = "without air, magnitudes were told by their weak signals";
+  } else if (may_be_magnitudes && known_.magnitudes == Magnitudes::perhaps && agrees_ == Agreement::perhaps) {
     measured_.why_magnitudes = "the air looks like that of magnitudes, but the signal is too weak to tell";
   } else if (may_be_magnitudes && !by_signal && bricks_.lowest() >= 0 && measured_.signal < weak * model_.sigma) {
     measured_.why_magnitudes =
@@ -559,6 +582,7 @@ void BrickMeasure::take_texture_off() {
 
 void BrickMeasure::take_texture_for_signal(double sigma, std::int64_t parts) {
   take_as_white(model_, sigma);
+  measured_.are_magnitudes = false;  // as was judged by the texture
   model_.distribution = NoiseDistribution::gaussian;
   model_.poisson = {};
   model_.speckle = {};

@@ -19,7 +19,7 @@ enum class Magnitudes { no, perhaps, yes };
 /// What is known of a volume besides its voxels.
 struct KnownOfVolume {
   Magnitudes magnitudes = Magnitudes::perhaps;
-  bool is_of_mr = false;
+  bool is_of_mr = false;          ///< whose noise is Rician in magnitudes, and follows no signal
   bool may_follow_signal = true;  ///< the noise
   bool object_is_dark = false;    ///< and air is bright
   bool may_have_borders = false;  ///< that X-rays did not reach
@@ -33,11 +33,12 @@ struct NoiseOfBricks {
   double steepness = 1, floor = 1;  ///< see NoiseSpectrumFit
   double sigma_of_flat = 0;         ///< by the usual number of bricks
   double most = 0;                  ///< sigma before what structure adds was taken off, if it was
-  double of_quiet = 0;         ///< sigma of white noise by quiet pieces; 0 if it is not white or was not looked for
-  double signal = 0;           ///< mean of the volume where the noise was measured
-  std::int64_t object = 0;     ///< bricks
-  Air air{};                   ///< without its parts
-  std::string why_magnitudes;  ///< why they may be, though nothing says so for sure
+  double of_quiet = 0;          ///< sigma of white noise by quiet pieces; 0 if it is not white or was not looked for
+  double signal = 0;            ///< mean of the volume where the noise was measured
+  std::int64_t object = 0;      ///< bricks
+  Air air{};                    ///< without its parts
+  std::string why_magnitudes;   ///< why they may be, though nothing says so for sure
+  bool are_magnitudes = false;  ///< as the signal shows, without air
   bool nothing_to_go_by = false, is_by_air = false, is_of_counts = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <span>
@@ -259,10 +260,16 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   const double most = impulses.share > 0 ? most_background_with_impulses : most_background;
   object.assign(static_cast<std::size_t>(bricks.count()), false);
   ImpulseRepair repair(bricks.size());
-  std::vector<float> brick(static_cast<std::size_t>(bricks.voxels()));
+  std::vector<float> brick;
   const auto is_left_by_impulses = [&](std::int64_t i) {
     if (impulses.share == 0) return true;
-    std::copy_n(bricks.brick(i), bricks.voxels(), brick.begin());
+    brick.clear();
+    std::copy_if(bricks.brick(i), bricks.brick(i) + bricks.voxels(), std::back_inserter(brick),
+                 [](float value) { return std::isfinite(value); });
+    constexpr double part_of_panel = 0.4;  // that impulses leave, if they are less than half of it
+    const auto usual = static_cast<float>(median_of<float>(brick));
+    if (share_of(bricks, i, [&](float value) { return value == usual; }) < part_of_panel) return true;
+    brick.assign(bricks.brick(i), bricks.brick(i) + bricks.voxels());
     if (repair.repair_brick(brick.data(), impulses) > ImpulseRepair::max_flagged_share) return false;
     const auto [least, most_of_brick] = std::ranges::minmax(brick);
     return least < most_of_brick;

@@ -9,17 +9,12 @@
 #include <numeric>
 
 namespace quietvox {
-namespace {
-
-/// Variance of a Rician number of unit sigma over that of its noise, for a signal of `snr` (Koay and Basser 2006).
 double rician_variance(double snr) {
   if (snr > 30) return 1;  // within 6e-4, and the Bessel functions do not overflow
   const double square = snr * snr, x = square / 4;
   const double bessel = (2 + square) * std::cyl_bessel_i(0.0, x) + square * std::cyl_bessel_i(1.0, x);
   return 2 + square - std::numbers::pi / 8 * std::exp(-square / 2) * bessel * bessel;
 }
-
-}  // namespace
 
 double koay_sigma(double mean, double deviation) {
   const double ratio = mean / deviation;

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -241,7 +240,7 @@ NoiseEstimate air_estimate(VolumeSource& source, const Execution& execution) {
   if (width > widest_spread * mean) return {NoiseMethod::air, 0, 0, 0};
   // A Rayleigh mean is sigma sqrt(pi / 2); that of half of the blocks varies by 0.5227 / 8 of it per block.
   const double error = rayleigh_ratio / 8 / std::sqrt(0.5 * static_cast<double>(blocks));
-  return {NoiseMethod::air, std::sqrt(2 / std::numbers::pi) * mean, blocks, error};
+  return {NoiseMethod::air, mean / rayleigh_mean, blocks, error};
 }
 
 }  // namespace

@@ -581,33 +581,70 @@ TEST(MeasureNoise, DarkTissueIsNoAirWhateverTheHeaderSays) {
   EXPECT_NEAR(of_dark.sigma, sigma, 0.1 * sigma);
 }
 
-/// As preprocessed diffusion images are. Gaussian noise as strong as that would make voxels negative, or 0 where these
-/// were cut off.
+/// As preprocessed diffusion images are. Real numbers that were folded, cut off or interpolated after that come nearer
+/// to 0, and so do counts and the like.
 TEST(MeasureNoise, WeakMagnitudesWithoutAirAreTold) {
   constexpr Extent extent{{96, 96, 32}};
-  const auto is_inside = [&](std::size_t i) {
-    const auto at = place_of(static_cast<std::int64_t>(i), extent);
-    return std::hypot(at.x - 48, at.y - 48, 1.5 * (at.z - 16)) < 40;
-  };
   Scan clean{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
-  const auto found = [&](const HeaderFacts& header, double sigma, NoiseKind noise) {
-    for (std::size_t i = 0; i < clean.voxels.size(); ++i) {
+  for (std::size_t i = 0; i < clean.voxels.size(); ++i) {
+    const auto at = place_of(static_cast<std::int64_t>(i), extent);
+    clean.voxels[i] = static_cast<float>(100 + 20 * std::sin(at.x / 9) * std::sin(at.y / 11));
+  }
+  const auto found = [&](const HeaderFacts& header, const Scan& whole) {
+    const Scan cut = whole.changed([&](std::size_t i) {
       const auto at = place_of(static_cast<std::int64_t>(i), extent);
-      clean.voxels[i] = static_cast<float>(100 + 20 * std::sin(at.x / 9) * std::sin(at.y / 11));
-    }
-    const Scan noisy = clean.with({noise, sigma, test_seed});
-    const Scan cut = noisy.changed([&](std::size_t i) { return is_inside(i) ? std::max(noisy.voxels[i], 0.0F) : 0; });
+      return std::hypot(at.x - 48, at.y - 48, 1.5 * (at.z - 16)) < 40 ? whole.voxels[i] : 0;
+    });
     MemoryVolume source({cut.voxels.data(), extent}, header);
     return measure_noise(source, {});
   };
+  const HeaderFacts mr{.are_of_mr = true};
   for (const double sigma : {40.0, 60.0, 80.0}) {
-    const NoiseModel of_mr = found({.are_of_mr = true}, sigma, NoiseKind::rician);
-    EXPECT_EQ(of_mr.distribution, NoiseDistribution::rician) << sigma;
-    EXPECT_NEAR(of_mr.sigma, sigma, 0.1 * sigma);
-    EXPECT_NE(found({}, sigma, NoiseKind::rician).distribution, NoiseDistribution::rician) << sigma;
-    EXPECT_NE(found({.are_of_mr = true}, sigma, NoiseKind::gaussian).distribution, NoiseDistribution::rician) << sigma;
+    const Scan rician = clean.with({NoiseKind::rician, sigma, test_seed});
+    for (const HeaderFacts& header : {mr, HeaderFacts{.kind = DataKind::magnitude}}) {
+      const NoiseModel model = found(header, rician);
+      EXPECT_EQ(model.distribution, NoiseDistribution::rician) << sigma;
+      EXPECT_EQ(model.confidence, Confidence::medium) << sigma;
+      EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma);
+    }
+    const auto step = static_cast<float>(sigma / 4);
+    const Scan whole_numbers = rician.changed([&](std::size_t i) { return std::round(rician.voxels[i] / step); });
+    EXPECT_EQ(found(mr, whole_numbers).distribution, NoiseDistribution::rician) << sigma;
+    EXPECT_NE(found({}, rician).distribution, NoiseDistribution::rician) << sigma;
+    const Scan real = clean.with({NoiseKind::gaussian, sigma, test_seed});
+    const Scan cut_off = real.changed([&](std::size_t i) { return std::max(real.voxels[i], 0.0F); });
+    for (const Scan& other :
+         {cut_off, real.changed([&](std::size_t i) { return std::max(real.voxels[i], 1.0F); }),
+          real.changed([&](std::size_t i) { return std::abs(real.voxels[i]); }), cut_off.changed([&](std::size_t i) {
+            return 0.9F * cut_off.voxels[i] + 0.1F * cut_off.voxels[i > 0 ? i - 1 : 0];
+          }),
+          rician.changed([&](std::size_t i) { return rician.voxels[i] * rician.voxels[i] / 100; })}) {
+      EXPECT_NE(found(mr, other).distribution, NoiseDistribution::rician) << sigma;
+    }
   }
-  EXPECT_EQ(found({.are_of_mr = true}, 20, NoiseKind::rician).distribution, NoiseDistribution::gaussian);
+  EXPECT_EQ(found(mr, clean.with({NoiseKind::rician, 20, test_seed})).distribution, NoiseDistribution::gaussian);
+}
+
+/// A tight field of view, whose dark tissue is more than its air; and counts, which vary as much as their mean.
+TEST(MeasureNoise, LittleAirCountsWhereItIsAsLoudAsTissue) {
+  constexpr Extent extent{{128, 96, 24}};
+  const auto scan_of = [&](float air, float dark, float bright) {
+    Scan scan{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+    for (std::size_t i = 0; i < scan.voxels.size(); ++i) {
+      const auto x = i % static_cast<std::size_t>(extent.x);
+      scan.voxels[i] = x < 14 ? air : x < 80 ? dark : bright;
+    }
+    return scan;
+  };
+  const NoiseModel model = scan_of(0, 300, 900).with({NoiseKind::rician, 20, test_seed}).measured();
+  EXPECT_EQ(model.distribution, NoiseDistribution::rician);
+  EXPECT_NEAR(model.sigma, 20, 1);
+  const Scan counts = scan_of(3.65F, 8.2F, 10).with({NoiseKind::poisson, 1, test_seed});
+  const Scan level = scan_of(0, 0, 0).with({NoiseKind::gaussian, 0.3, test_seed});
+  EXPECT_NE(counts.changed([&](std::size_t i) { return std::abs(counts.voxels[i] + level.voxels[i]); })
+                .measured()
+                .distribution,
+            NoiseDistribution::rician);
 }
 
 /// As noise of parallel imaging or of a surface coil may be, also in a field of view that was cut round.

@@ -1083,6 +1083,39 @@ TEST(Denoise, AVolumeUnlikeTheSeriesIsFilteredByItsOwnNoise) {
   }
 }
 
+/// Of a series whose background was cut out, the darkest tissue was taken for air, and became black.
+TEST(Denoise, DirectionsWithoutAirKeepTheirDarkTissue) {
+  const TemporaryFolder folder;
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(0, 40);
+  const auto signal_at = [](std::int64_t i) { return i % 64 < 26 ? 40.F : i % 64 < 42 ? 80.F : 120.F; };
+  std::vector<Volume> volumes(4, Volume(Extent{{64, 64, 24}}));
+  for (Volume& volume : volumes) {
+    for (std::int64_t i = 0; i < volume.extent.voxels(); ++i) {
+      const auto x = static_cast<float>(i % 64) - 32, y = static_cast<float>(i / 64 % 64) - 32;
+      const float real = signal_at(i) + noise(random), imaginary = noise(random);
+      volume.voxels[static_cast<std::size_t>(i)] = std::hypot(x, y) < 28 ? std::hypot(real, imaginary) : 0;
+    }
+  }
+  write_series(folder / "in.nii", volumes);
+  std::ofstream(folder / "in.bval") << "2500 2500 2500 2500";
+  const DenoiseReport report = denoise({.input = folder / "in.nii", .output = folder / "out.nii", .filters = {}});
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    EXPECT_EQ(report.volumes[i].noise.front().distribution, NoiseDistribution::rician) << i;
+    EXPECT_NEAR(report.volumes[i].noise.front().sigma, 40, 5) << i;
+    const auto result = io::open_image(folder / "out.nii", {})->volume(i, io::VoxelDomain::real);
+    Volume filtered(Extent{{64, 64, 24}});
+    result->read(filtered.view());
+    double dark = 0, count = 0;
+    for (std::int64_t j = 0; j < filtered.extent.voxels(); ++j) {
+      if (volumes[i].voxels[static_cast<std::size_t>(j)] == 0 || signal_at(j) > 40) continue;
+      dark += static_cast<double>(filtered.voxels[static_cast<std::size_t>(j)]);
+      ++count;
+    }
+    EXPECT_NEAR(dark / count, 40, 15) << i;
+  }
+}
+
 /// The noise grows along the first axis.
 TEST(Denoise, OneNoiseForASeriesWhoseSlicesLieAlongAnyAxis) {
   const TemporaryFolder folder;

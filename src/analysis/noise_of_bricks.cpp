@@ -361,8 +361,9 @@ bool BrickMeasure::is_air(double sigma) const {
   // Dark tissue that has a signal of two thirds of sigma looks louder than this.
   constexpr double alike = 1.1;
   constexpr double strong = 5;  // sigmas, of the signal: of counts it would vary more
-  if (air_.is_little)
+  if (air_.is_little) {
     return measured_.signal >= strong * air_.sigma && sigma < alike * air_.sigma && air_.sigma < alike * sigma;
+  }
   if (known_.magnitudes != Magnitudes::yes) return agrees_ == Agreement::yes;
   // In a background that was cut out no air is left; a weak signal that looks like it is that of tissue.
   constexpr double weak = 3;  // sigmas
@@ -462,8 +463,8 @@ void BrickMeasure::follow_slices() {
   model_.map = across.times(best().map());
 }
 
-/// Whether, in a volume of MR of which no air is left, weak signals are those of magnitudes: these are hardly ever near
-/// 0, and by how much follows from Rice's distribution. Where real numbers were folded or cut off, many are.
+/// Whether, in a volume of MR of which no air is left, weak signals are those of magnitudes. These seldom come near 0:
+/// how often, Rice's distribution tells. Real numbers that were folded or cut off come near it more often.
 bool BrickMeasure::are_magnitudes_without_air() const {
   constexpr double weak = 3;                 // sigmas
   constexpr double fewest = 20;              // voxels that are expected there

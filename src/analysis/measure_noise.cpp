@@ -341,7 +341,7 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const
 
 std::size_t memory_to_measure_noise(const Extent& extent) {
   // Bricks that are kept, and those of two layers of slices, of which most are not kept where slices are few.
-  constexpr std::int64_t kept = std::int64_t{24} << 20, most_looked_at = 1 << 15, voxels_of_each = 16;
+  constexpr std::int64_t kept = std::int64_t{22} << 20, most_looked_at = 1 << 15, voxels_of_each = 16;
   const std::int64_t layers = std::max<std::int64_t>(extent.z / 2 - 1, 1);
   const std::int64_t of_layer = std::min(extent.slice() / voxels_of_each, most_looked_at / layers) << 10;
   const auto most = static_cast<std::size_t>(kept + std::min<std::int64_t>(layers, 2) * of_layer);

@@ -340,11 +340,12 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const
 }  // namespace
 
 std::size_t memory_to_measure_noise(const Extent& extent) {
-  // Bricks that are kept, and those of two layers of slices, of which most are not kept where slices are few.
-  constexpr std::int64_t kept = std::int64_t{22} << 20, most_looked_at = 1 << 15, voxels_of_each = 16;
+  constexpr std::int64_t usual = std::int64_t{24} << 20;
+  // Where slices are few and large, most bricks of the two layers that are read at once are not kept.
+  constexpr std::int64_t kept = std::int64_t{20} << 20, most_looked_at = 1 << 15, voxels_of_each = 16;
   const std::int64_t layers = std::max<std::int64_t>(extent.z / 2 - 1, 1);
   const std::int64_t of_layer = std::min(extent.slice() / voxels_of_each, most_looked_at / layers) << 10;
-  const auto most = static_cast<std::size_t>(kept + std::min<std::int64_t>(layers, 2) * of_layer);
+  const auto most = static_cast<std::size_t>(std::max(usual, kept + std::min<std::int64_t>(layers, 2) * of_layer));
   constexpr std::size_t bricks_of_voxel = 8;  // they overlap by half along each axis
   return std::min(most, bricks_of_voxel * static_cast<std::size_t>(extent.voxels()) * sizeof(float)) +
          PieceKeeper::bytes(extent);

@@ -75,9 +75,7 @@ bool correct_rician(NoiseModel& model, double signal, const Air& air) {
       return true;
     }
   }
-  if (signal < weak * model.sigma) {
-    set_sigma(model, most_rician_sigma(signal, model.sigma));
-  }
+  if (signal < weak * model.sigma) set_sigma(model, most_rician_sigma(signal, model.sigma));
   return false;
 }
 

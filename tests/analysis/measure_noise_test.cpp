@@ -2144,7 +2144,9 @@ TEST(MeasureNoise, ASureDifferenceCountsWhereAVolumeIsNotSure) {
   const Scan flat = head().changed([](std::size_t) { return 0.0F; });
   for (const double truth : {2.0, 4.0, 8.0}) {
     const auto noisy = [&](int seed) {
-      const Scan noise = of_deviation(truth, smoothed(flat.with({NoiseKind::gaussian, 1, seed}), 1));
+      const Scan white = flat.with({NoiseKind::gaussian, 1, seed}), soft = smoothed(white, 1);
+      const Scan noise = of_deviation(
+          truth, white.changed([&](std::size_t i) { return 0.3F * white.voxels[i] + 0.7F * soft.voxels[i]; }));
       return head().changed([&](std::size_t i) { return head().voxels[i] + noise.voxels[i]; });
     };
     const Scan first = noisy(test_seed), second = noisy(5);

@@ -18,6 +18,24 @@ constexpr double least_variation = 0.05;  // standard deviation of logarithms of
 
 double square(double value) { return value * value; }
 
+/// Of a candidate so far above what is fitted.
+double weight_of(double excess) { return 1 / (1 + (excess > 0 ? square(square(excess)) : square(excess / 3))); }
+
+/// The mean of the logarithm lies below the logarithm of the mean.
+double log_of(double energy, double spread) { return std::log(std::max(energy, 1e-300)) + 0.5 * square(spread); }
+
+/// How many candidates lie near what was fitted.
+std::size_t count_near(std::span<const double> weights) {
+  return static_cast<std::size_t>(std::ranges::count_if(weights, [](double weight) { return weight > near_weight; }));
+}
+
+double share_near(std::span<const double> weights) {
+  return static_cast<double>(count_near(weights)) / static_cast<double>(weights.size());
+}
+
+/// Among structure, others lie above it.
+bool are_nearly_all_near(std::span<const double> weights) { return share_near(weights) >= 0.93; }
+
 double deviation_of(std::span<const double> numbers) {
   double sum = 0, squares = 0;
   for (const double number : numbers) {
@@ -111,10 +129,6 @@ void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
   }
 }
 
-std::size_t NoiseLevel::Polynomial::near() const {
-  return static_cast<std::size_t>(std::ranges::count_if(weights, [](double weight) { return weight > near_weight; }));
-}
-
 NoiseLevel::Polynomial NoiseLevel::first_fit(const Candidates& candidates, double spread, double ridge) const {
   constexpr double width = 2.5;
   std::vector<double> sorted = candidates.log_energy;
@@ -139,7 +153,7 @@ NoiseLevel::Polynomial NoiseLevel::fitted(const Candidates& candidates, double s
     for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
       const Terms& at = terms_[candidates.bricks[j]];
       const double excess = (candidates.log_energy[j] - product(at, polynomial.coefficients)) / scale;
-      const double weight = 1 / (1 + (excess > 0 ? square(square(excess)) : square(excess / 3)));
+      const double weight = weight_of(excess);
       for (std::size_t a = 0; a < terms; ++a) {
         for (std::size_t b = 0; b <= a; ++b) matrix[a][b] += weight * at[a] * at[b];
         right[a] += weight * at[a] * candidates.log_energy[j];
@@ -165,12 +179,14 @@ double NoiseLevel::misfit_of(std::span<const std::size_t> bricks, std::span<cons
   return misfit(residuals, spread);
 }
 
-bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial, double least) {
+bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial, double least,
+                      const NoiseDetail& detail) {
+  const auto level_at = [&](std::size_t i) {
+    return product(terms_[i], polynomial.coefficients) + detail.at(places_[i]);
+  };
   std::vector<double> levels;
   for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
-    if (polynomial.weights[j] > near_weight) {
-      levels.push_back(product(terms_[candidates.bricks[j]], polynomial.coefficients));
-    }
+    if (polynomial.weights[j] > near_weight) levels.push_back(level_at(candidates.bricks[j]));
   }
   if (levels.empty()) return false;
   std::sort(levels.begin(), levels.end());
@@ -178,17 +194,66 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
   double variances = 0;
   std::vector<double> level(variance_.size());
   for (std::size_t i = 0; i < variance_.size(); ++i) {
-    level[i] = std::clamp(product(terms_[i], polynomial.coefficients), low, high);
+    level[i] = std::clamp(level_at(i), low, high);
     variances += std::exp(level[i]);
   }
   if (0.5 * deviation_of(level) < least) return false;
   varies_ = true;
   polynomial_ = polynomial.coefficients;
+  detail_ = detail;
   lowest_ = low;
   highest_ = high;
   mean_ = std::log(variances / static_cast<double>(variance_.size()));
   for (std::size_t i = 0; i < variance_.size(); ++i) variance_[i] = std::exp(level[i] - mean_);
   return true;
+}
+
+bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& polynomial,
+                                  const std::vector<double>& energy, double spread) {
+  constexpr double first_width = 2.5, narrower = 0.65, least_width = 3, below = 2;  // the latter two in spreads
+  constexpr double usual = 0.5;                                                     // difference of neighbouring nodes
+  constexpr int iterations = 8;
+  const std::size_t count = candidates.bricks.size();
+  std::vector<bool> is_candidate(energy.size());
+  std::vector<std::size_t> bricks = candidates.bricks;
+  for (const std::size_t i : bricks) is_candidate[i] = true;
+  for (std::size_t i = 0; i < energy.size(); ++i) {
+    if (!is_candidate[i]) bricks.push_back(i);
+  }
+  std::vector<Triple<double>> places;
+  std::vector<double> beside;
+  for (const std::size_t i : bricks) {
+    places.push_back(places_[i]);
+    beside.push_back(log_of(energy[i], spread) - product(terms_[i], polynomial));
+  }
+  NoiseDetail detail;
+  std::vector<double> weights(bricks.size());
+  double width = first_width;
+  const auto weigh = [&] {
+    const double scale = std::max(least_width * spread, width);
+    for (std::size_t j = 0; j < bricks.size(); ++j) {
+      const double excess = beside[j] - detail.at(places[j]);
+      // Others hold structure too, but no brick varies less than its noise.
+      weights[j] = j < count ? weight_of(excess / scale) : excess < -below * spread ? 1 : 0;
+    }
+  };
+  for (int iteration = 0; iteration < iterations; ++iteration, width *= narrower) {
+    weigh();
+    detail.fit(places, beside, weights, square(spread / usual));
+  }
+  weigh();
+  weights.resize(count);
+  return are_nearly_all_near(weights) && take(candidates, {polynomial, std::move(weights)}, least_variation, detail);
+}
+
+bool NoiseLevel::follow(const Candidates& candidates, const Terms& start, const std::vector<double>& energy,
+                        double spread) {
+  constexpr double close_enough = 0.97;
+  const Polynomial close = close_fit(candidates, spread, start);
+  if (share_near(close.weights) >= close_enough) return take(candidates, close, least_variation);
+  // A narrow hill bends the close fit. Where many candidates hold structure, the start lies too high.
+  return take_with_detail(candidates, start, energy, spread) ||
+         take_with_detail(candidates, close.coefficients, energy, spread);
 }
 
 NoiseLevel::Candidates NoiseLevel::candidates_of(std::span<const std::size_t> bricks, const std::vector<double>& energy,
@@ -199,8 +264,7 @@ NoiseLevel::Candidates NoiseLevel::candidates_of(std::span<const std::size_t> br
   for (std::size_t j = 0; j < count; ++j) {
     const std::size_t i = bricks[j * bricks.size() / count];
     candidates.bricks.push_back(i);
-    // The mean of the logarithm lies below the logarithm of the mean.
-    candidates.log_energy.push_back(std::log(std::max(energy[i], 1e-300)) + 0.5 * square(spread));
+    candidates.log_energy.push_back(log_of(energy[i], spread));
   }
   return candidates;
 }
@@ -210,23 +274,15 @@ void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::s
   constexpr std::size_t fewest = 50, fewest_of_two_minds = 100;
   constexpr double cautious_ridge = 5;
   const Candidates few = candidates_of(surest, energy, spread), many = candidates_of(sure, energy, spread);
-  const auto take_if_of_one_mind = [&](const Polynomial& close, double least) {
-    constexpr double nearly_all = 0.93;  // of the candidates: among structure, others lie above the polynomial
-    return static_cast<double>(close.near()) >= nearly_all * static_cast<double>(many.bricks.size()) &&
-           take(many, close, least);
-  };
-  const auto take_close_fit = [&](const Terms& start) {
-    return take_if_of_one_mind(close_fit(many, spread, start), least_variation);
-  };
   // The map changes which bricks are candidates: those that remain may be too few to find it anew.
-  if (is_close_ && many.bricks.size() >= fewest && take_close_fit(polynomial_)) return;
+  if (is_close_ && many.bricks.size() >= fewest && follow(many, polynomial_, energy, spread)) return;
   stop_varying();
   if (few.bricks.size() < fewest) return;
   // Whether it varies is for the cautious fit to say, unless loud noise runs in streaks.
   const Polynomial cautious = first_fit(few, spread, cautious_ridge);
   if (take(few, cautious, least_variation)) {
-    is_close_ = take_close_fit(cautious.coefficients);
-    if (!is_close_ && cautious.near() < fewest_of_two_minds) stop_varying();
+    is_close_ = follow(many, cautious.coefficients, energy, spread);
+    if (!is_close_ && count_near(cautious.weights) < fewest_of_two_minds) stop_varying();
     return;
   }
   constexpr std::size_t enough = 300;
@@ -235,7 +291,7 @@ void NoiseLevel::fit(std::span<const std::size_t> surest, std::span<const std::s
   const Polynomial close = close_fit(many, spread, cautious.coefficients);
   const bool are_streaks = std::ranges::any_of(
       fine, [&](const std::vector<double>& along) { return growth_of(along, many, close) > steeper; });
-  is_close_ = are_streaks && take_if_of_one_mind(close, much);
+  is_close_ = are_streaks && are_nearly_all_near(close.weights) && take(many, close, much);
 }
 
 double NoiseLevel::growth_of(const std::vector<double>& energy, const Candidates& candidates,
@@ -249,13 +305,19 @@ double NoiseLevel::growth_of(const std::vector<double>& energy, const Candidates
   return trend.slope();
 }
 
+double NoiseLevel::median_variance() const {
+  std::vector<double> variances = variance_;
+  return median_of<double>(variances);
+}
+
 void NoiseLevel::stop_varying() {
   is_close_ = varies_ = false;
   std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 
 double NoiseLevel::log_variance_at(const Triple<double>& place) const {
-  return varies_ ? std::clamp(product(terms_at(place), polynomial_), lowest_, highest_) - mean_ : 0;
+  if (!varies_) return 0;
+  return std::clamp(product(terms_at(place), polynomial_) + detail_.at(place), lowest_, highest_) - mean_;
 }
 
 std::vector<NoiseLevel::AirNear> NoiseLevel::air_near(std::span<const LocalNoise> air, double variance,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/noise_bricks.hpp"
+#include "analysis/noise_detail.hpp"
 #include "core/noise_model.hpp"
 
 namespace quietvox {
@@ -21,7 +22,8 @@ struct LocalNoise {
   double log_variance;
 };
 
-/// How the variance of noise varies over a volume: the exponential of a cubic polynomial of the place, or not at all.
+/// How the variance of noise varies over a volume: the exponential of a cubic polynomial of the place and, where that
+/// is not close enough, of what NoiseDetail adds; or not at all.
 class NoiseLevel {
  public:
   explicit NoiseLevel(const NoiseBricks& bricks);
@@ -41,6 +43,7 @@ class NoiseLevel {
 
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
+  double median_variance() const;
   /// The standard deviation relative to its root mean square. Where there is `air`, which is free of structure, the map
   /// follows it. `variance`: the root mean square, squared.
   CoarseField map(std::span<const LocalNoise> air, double variance) const;
@@ -56,8 +59,6 @@ class NoiseLevel {
   struct Polynomial {
     Terms coefficients{};
     std::vector<double> weights{};  ///< of the candidates
-
-    std::size_t near() const;  ///< how many candidates lie near it
   };
   static Candidates candidates_of(std::span<const std::size_t> bricks, const std::vector<double>& energy,
                                   double spread);
@@ -71,7 +72,13 @@ class NoiseLevel {
   double growth_of(const std::vector<double>& energy, const Candidates&, const Polynomial&) const;
   /// Takes the polynomial as the level. Returns false, and changes nothing, where the logarithms of sigma have a
   /// standard deviation below `least`.
-  bool take(const Candidates&, const Polynomial&, double least);
+  bool take(const Candidates&, const Polynomial&, double least, const NoiseDetail& = {});
+  /// The same, with what the candidates show beside the polynomial, such as a narrow hill. Returns false, and changes
+  /// nothing, where they are not of one mind, too.
+  bool take_with_detail(const Candidates&, const Terms& polynomial, const std::vector<double>& energy, double spread);
+  /// Takes the level that nearly all candidates agree on. Returns false, and changes nothing, where there is none or it
+  /// hardly varies.
+  bool follow(const Candidates&, const Terms& start, const std::vector<double>& energy, double spread);
   void stop_varying();
   /// Logarithm of the variance over the mean of all.
   double log_variance_at(const Triple<double>& place) const;
@@ -92,6 +99,7 @@ class NoiseLevel {
   std::vector<double> variance_;
   bool varies_ = false, is_close_ = false;
   Terms polynomial_{};
+  NoiseDetail detail_;
   double lowest_ = 0, highest_ = 0, mean_ = 0;  ///< logarithms of variances
 };
 

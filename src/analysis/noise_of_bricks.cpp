@@ -389,7 +389,7 @@ double BrickMeasure::sigma_by_air() const {
   // Of the air's sigma: they show structure too, but no less than noise. Counts may look like air where they are few.
   const bool is_sure = known_.magnitudes == Magnitudes::yes;
   const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
-  const double shown = std::sqrt(best().variance());
+  const double shown = std::sqrt(best().median_variance());  // as that of neighbours
   if (!air_.is_even || air_.is_little || air_.diagonal_share < least_left || found_.impulses.share > 0 ||
       shown < more * air_.sigma) {
     return 0;

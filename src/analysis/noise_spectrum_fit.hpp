@@ -38,6 +38,8 @@ class NoiseSpectrumFit {
 
   // Once it has run:
   double variance() const;
+  /// Of the place where it is in the middle, not the mean of all.
+  double median_variance() const { return variance() * level_.median_variance(); }
   const std::vector<std::size_t>& chosen() const { return order_; }
   NoiseSpectrum spectrum() const;
   CoarseField map() const { return level_.map({}, variance()); }

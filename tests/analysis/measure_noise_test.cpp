@@ -211,6 +211,51 @@ TEST(MeasureNoise, MapOfParallelImaging) {
   }
 }
 
+/// As where many voxels are left out of k-space: four times as loud in the middle, and in a small part. The map was
+/// flat there, and sigma a fifth too low.
+TEST(MeasureNoise, NoiseThatIsFarLouderInTheMiddle) {
+  QV_NEEDS_TEST_DATA();
+  const Extent extent = head().extent;
+  constexpr double level = 8, width = 0.3;
+  for (const bool is_rod : {false, true}) {
+    std::vector<double> sigma;
+    double squares = 0, count = 0;
+    for (std::size_t i = 0; i < head().voxels.size(); ++i) {
+      const auto at = place_of(static_cast<std::int64_t>(i), extent);
+      double away = 0;
+      for (int axis = 0; axis < (is_rod ? 2 : 3); ++axis) {
+        const double along = 2 * at[axis] / static_cast<double>(extent[axis] - 1) - 1;
+        away += along * along;
+      }
+      sigma.push_back(1 + 3 * std::exp(-away / (2 * width * width)));
+      if (head().voxels[i] <= 10) continue;
+      squares += sigma.back() * sigma.back();
+      ++count;
+    }
+    for (double& one : sigma) one *= level / std::sqrt(squares / count);
+    std::mt19937 random(test_seed);
+    std::normal_distribution<double> normal;
+    const Scan with_air = head().changed([&](std::size_t i) {
+      const double real = static_cast<double>(head().voxels[i]) + sigma[i] * normal(random);
+      return static_cast<float>(std::hypot(real, sigma[i] * normal(random)));
+    });
+    const Scan cut_out =
+        with_air.changed([&](std::size_t i) { return head().voxels[i] > 10 ? with_air.voxels[i] : 0.0F; });
+    for (const Scan* const scan : {&with_air, &cut_out}) {
+      const NoiseModel model = scan->measured();
+      EXPECT_NEAR(model.sigma, level, 0.12 * level) << is_rod << (scan == &cut_out);
+      double error = 0;
+      for (std::size_t i = 0; i < sigma.size(); ++i) {
+        if (head().voxels[i] <= 10) continue;
+        const auto at = static_cast<std::int64_t>(i);
+        const double found = model.sigma_at({at % extent.x, at / extent.x % extent.y, at / extent.slice()}, extent, 0);
+        error += std::pow(found / sigma[i] - 1, 2) / count;
+      }
+      EXPECT_LT(std::sqrt(error), 0.15) << is_rod << (scan == &cut_out);
+    }
+  }
+}
+
 /// Texture of tissue that is much stronger than the noise of air is no noise: the air tells it.
 TEST(MeasureNoise, QuietAirSpeaksAgainstTheNoiseOfTissue) {
   const Phantom phantom = make_phantom(PhantomKind::mr, {{128, 144, 32}});

@@ -15,6 +15,8 @@
 #include <cmath>
 #include <ctime>
 #include <fstream>
+#include <functional>
+#include <limits>
 
 #include "io/dicom/result_series_key.hpp"
 #include "io/dicom/toolkit.hpp"
@@ -186,6 +188,18 @@ double time_of(const std::function<void()>& body) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
+/// The least time of `body` over that of `other`, next to each other, in some turns: other programs may hold up either.
+/// Ends with the first that is below `enough`.
+double least_ratio_of_times(const std::function<void()>& body, const std::function<void()>& other, double enough) {
+  constexpr int turns = 5;
+  double least = std::numeric_limits<double>::infinity();
+  for (int turn = 0; turn < turns && least >= enough; ++turn) {
+    const double of_other = time_of(other);
+    least = std::min(least, time_of(body) / of_other);
+  }
+  return least;
+}
+
 TEST_F(DicomLimits, TimeIsInProportionToTheFrames) {
   const auto opening_takes = [&](int frames) {
     const std::string shared =
@@ -216,12 +230,11 @@ TEST_F(DicomLimits, TimeIsInProportionToTheElements) {
   }
   write({.before_pixels = elements});
   open();
-  const double parsing = time_of([&] { DcmFileFormat().loadFile(file_.c_str()); });
-  const double opening = time_of([&] { open(); });
-  EXPECT_LT(opening, 3 * parsing) << opening << " s, " << parsing << " s";
-  const auto writing_takes = [&](const char* name) { return time_of([&] { write_image(*open(), folder_ / name); }); };
-  const double writing = std::min(writing_takes("a.dcm"), writing_takes("b.dcm"));  // other programs may hold one up
-  EXPECT_LT(writing, 7 * parsing) << writing << " s, " << parsing << " s";
+  const auto parse = [&] { DcmFileFormat().loadFile(file_.c_str()); };
+  EXPECT_LT(least_ratio_of_times([&] { open(); }, parse, 3), 3);
+  int written = 0;
+  const auto write_new = [&] { write_image(*open(), folder_ / (std::to_string(written++) + ".dcm")); };
+  EXPECT_LT(least_ratio_of_times(write_new, parse, 7), 7);
 }
 
 /// So many private elements without values.

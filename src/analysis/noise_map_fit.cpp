@@ -210,8 +210,9 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
 
 bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& polynomial,
                                   const std::vector<double>& energy, double spread) {
-  constexpr double first_width = 2.5, narrower = 0.65, least_width = 3, below = 2;  // the latter two in spreads
-  constexpr double usual = 0.5;                                                     // difference of neighbouring nodes
+  constexpr double first_width = 2.5, narrower = 0.65;
+  constexpr double least_width = 3, below = 2;  // in spreads
+  constexpr double usual = 0.5;                 // difference of neighbouring nodes
   constexpr int iterations = 8;
   const std::size_t count = candidates.bricks.size();
   std::vector<bool> is_candidate(energy.size());
@@ -234,7 +235,7 @@ bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& pol
     for (std::size_t j = 0; j < bricks.size(); ++j) {
       const double excess = beside[j] - detail.at(places[j]);
       // Others hold structure too, but no brick varies less than its noise.
-      weights[j] = j < count ? weight_of(excess / scale) : excess < -below * spread ? 1 : 0;
+      weights[j] = j < count || excess < -below * spread ? weight_of(excess / scale) : 0;
     }
   };
   for (int iteration = 0; iteration < iterations; ++iteration, width *= narrower) {
@@ -243,14 +244,26 @@ bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& pol
   }
   weigh();
   weights.resize(count);
-  return are_nearly_all_near(weights) && take(candidates, {polynomial, std::move(weights)}, least_variation, detail);
+  std::vector<double> without(count);
+  for (std::size_t j = 0; j < count; ++j) without[j] = weight_of(beside[j] / (least_width * spread));
+  // Where structure is everywhere fewer agree, but far more than without the detail.
+  constexpr double many_near = 0.85, part_left = 0.2;
+  const double near = share_near(weights);
+  const bool explains_most = near >= many_near && 1 - near < part_left * (1 - share_near(without));
+  return (explains_most || are_nearly_all_near(weights)) &&
+         take(candidates, {polynomial, std::move(weights)}, least_variation, detail);
 }
 
 bool NoiseLevel::follow(const Candidates& candidates, const Terms& start, const std::vector<double>& energy,
                         double spread) {
   constexpr double close_enough = 0.97;
+  constexpr std::size_t few = 200;  // too few for detail
   const Polynomial close = close_fit(candidates, spread, start);
-  if (share_near(close.weights) >= close_enough) return take(candidates, close, least_variation);
+  const bool are_few = candidates.bricks.size() < few;
+  if (are_few ? are_nearly_all_near(close.weights) : share_near(close.weights) >= close_enough) {
+    return take(candidates, close, least_variation);
+  }
+  if (are_few) return false;
   // A narrow hill bends the close fit. Where many candidates hold structure, the start lies too high.
   return take_with_detail(candidates, start, energy, spread) ||
          take_with_detail(candidates, close.coefficients, energy, spread);

@@ -12,7 +12,11 @@
 namespace quietvox {
 namespace {
 
-constexpr double near_weight = 0.3;  // from here on a candidate lies near the polynomial
+constexpr double near_weight = 0.3;  // from here on a candidate lies near what was fitted
+constexpr double near_spreads = 3;   // of a candidate that has half the weight
+
+// Of the voxels of a brick: noise has 3, dots and vessels have more, two values less.
+constexpr double least_kurtosis = 2.1, most_kurtosis = 4;
 
 constexpr double least_variation = 0.05;  // standard deviation of logarithms of sigma; less is none
 
@@ -84,8 +88,8 @@ double misfit(std::span<const double> residuals, double spread) {
   return sum / static_cast<double>(residuals.size());
 }
 
-NoiseLevel::NoiseLevel(const NoiseBricks& bricks)
-    : extent_(bricks.extent()), variance_(static_cast<std::size_t>(bricks.count()), 1) {
+NoiseLevel::NoiseLevel(const NoiseBricks& bricks, std::span<const double> kurtosis)
+    : extent_(bricks.extent()), variance_(static_cast<std::size_t>(bricks.count()), 1), kurtosis_(kurtosis) {
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     places_.push_back(bricks.place(i));
     terms_.push_back(terms_at(places_.back()));
@@ -147,7 +151,7 @@ NoiseLevel::Polynomial NoiseLevel::fitted(const Candidates& candidates, double s
   constexpr int iterations = 16;
   Polynomial polynomial{start, std::vector<double>(candidates.bricks.size())};
   for (int iteration = 0; iteration < iterations; ++iteration, width *= 0.75) {
-    const double scale = std::max(3 * spread, width);
+    const double scale = std::max(near_spreads * spread, width);
     std::array<Terms, terms> matrix{};
     Terms right{};
     for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
@@ -208,65 +212,72 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
   return true;
 }
 
-bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& polynomial,
-                                  const std::vector<double>& energy, double spread) {
-  constexpr double first_width = 2.5, narrower = 0.65;
-  constexpr double least_width = 3, below = 2;  // in spreads
-  constexpr double usual = 0.5;                 // difference of neighbouring nodes
+NoiseDetail NoiseLevel::detail_beside(const Terms& polynomial, const Candidates& candidates,
+                                      const std::vector<double>& energy, double spread) const {
+  constexpr double first_width = 2.5, narrower = 0.65, below = 2;  // the last in spreads
+  constexpr double usual = 0.5;                                    // difference of neighbouring nodes
   constexpr int iterations = 8;
-  const std::size_t count = candidates.bricks.size();
-  std::vector<bool> is_candidate(energy.size());
-  std::vector<std::size_t> bricks = candidates.bricks;
-  for (const std::size_t i : bricks) is_candidate[i] = true;
-  for (std::size_t i = 0; i < energy.size(); ++i) {
-    if (!is_candidate[i]) bricks.push_back(i);
+  std::vector<bool> is_fitted(energy.size());
+  for (const std::size_t i : candidates.bricks) {
+    is_fitted[i] = kurtosis_of(i) > least_kurtosis && kurtosis_of(i) < most_kurtosis;
   }
-  std::vector<Triple<double>> places;
-  std::vector<double> beside;
-  for (const std::size_t i : bricks) {
-    places.push_back(places_[i]);
+  std::vector<double> beside, weights(energy.size());
+  for (std::size_t i = 0; i < energy.size(); ++i) {
     beside.push_back(log_of(energy[i], spread) - product(terms_[i], polynomial));
   }
   NoiseDetail detail;
-  std::vector<double> weights(bricks.size());
   double width = first_width;
-  const auto weigh = [&] {
-    const double scale = std::max(least_width * spread, width);
-    for (std::size_t j = 0; j < bricks.size(); ++j) {
-      const double excess = beside[j] - detail.at(places[j]);
-      // Others hold structure too, but no brick varies less than its noise.
-      weights[j] = j < count || excess < -below * spread ? weight_of(excess / scale) : 0;
-    }
-  };
   for (int iteration = 0; iteration < iterations; ++iteration, width *= narrower) {
-    weigh();
-    detail.fit(places, beside, weights, square(spread / usual));
+    const double scale = std::max(near_spreads * spread, width);
+    for (std::size_t i = 0; i < energy.size(); ++i) {
+      const double excess = beside[i] - detail.at(places_[i]);
+      // Others hold structure too, but no brick varies less than its noise.
+      weights[i] = is_fitted[i] || excess < -below * spread ? weight_of(excess / scale) : 0;
+    }
+    detail.fit(places_, beside, weights, square(spread / usual));
   }
-  weigh();
-  weights.resize(count);
-  std::vector<double> without(count);
-  for (std::size_t j = 0; j < count; ++j) without[j] = weight_of(beside[j] / (least_width * spread));
+  return detail;
+}
+
+bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& polynomial,
+                                  const std::vector<double>& energy, double spread, double least_near) {
+  const NoiseDetail detail = detail_beside(polynomial, candidates, energy, spread);
+  std::vector<double> weights, without, kurtosis;
+  for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
+    const std::size_t i = candidates.bricks[j];
+    const double beside = candidates.log_energy[j] - product(terms_[i], polynomial);
+    without.push_back(weight_of(beside / (near_spreads * spread)));
+    weights.push_back(weight_of((beside - detail.at(places_[i])) / (near_spreads * spread)));
+    const bool is_explained = without[j] <= near_weight && weights[j] > near_weight;
+    if (is_explained && std::isfinite(kurtosis_of(i))) kurtosis.push_back(kurtosis_of(i));
+  }
+  // Of what the detail explains.
+  constexpr double least_usual = 2.3, most_usual = 3.3;
+  if (kurtosis.empty()) return false;
+  const double usual = median_of<double>(kurtosis);
+  if (!(usual > least_usual && usual < most_usual)) return false;
   // Where structure is everywhere fewer agree, but far more than without the detail.
   constexpr double many_near = 0.85, part_left = 0.2;
   const double near = share_near(weights);
   const bool explains_most = near >= many_near && 1 - near < part_left * (1 - share_near(without));
-  return (explains_most || are_nearly_all_near(weights)) &&
+  return near >= least_near && (explains_most || are_nearly_all_near(weights)) &&
          take(candidates, {polynomial, std::move(weights)}, least_variation, detail);
 }
 
 bool NoiseLevel::follow(const Candidates& candidates, const Terms& start, const std::vector<double>& energy,
                         double spread) {
-  constexpr double close_enough = 0.97;
-  constexpr std::size_t few = 200;  // too few for detail
+  constexpr double close_enough = 0.97, much_closer = 0.4;
+  constexpr std::size_t enough_candidates = 200, enough_bricks = 1200;  // for detail
   const Polynomial close = close_fit(candidates, spread, start);
-  const bool are_few = candidates.bricks.size() < few;
-  if (are_few ? are_nearly_all_near(close.weights) : share_near(close.weights) >= close_enough) {
-    return take(candidates, close, least_variation);
+  const double near = share_near(close.weights);
+  const bool is_close = are_nearly_all_near(close.weights);
+  if (near < close_enough && candidates.bricks.size() >= enough_candidates && energy.size() >= enough_bricks) {
+    // A narrow hill bends the close fit. Where many candidates hold structure, the start lies too high.
+    const double least_near = is_close ? 1 - much_closer * (1 - near) : 0;
+    if (take_with_detail(candidates, start, energy, spread, least_near)) return true;
+    if (take_with_detail(candidates, close.coefficients, energy, spread, least_near)) return true;
   }
-  if (are_few) return false;
-  // A narrow hill bends the close fit. Where many candidates hold structure, the start lies too high.
-  return take_with_detail(candidates, start, energy, spread) ||
-         take_with_detail(candidates, close.coefficients, energy, spread);
+  return is_close && take(candidates, close, least_variation);
 }
 
 NoiseLevel::Candidates NoiseLevel::candidates_of(std::span<const std::size_t> bricks, const std::vector<double>& energy,

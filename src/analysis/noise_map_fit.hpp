@@ -26,7 +26,8 @@ struct LocalNoise {
 /// is not close enough, of what NoiseDetail adds; or not at all.
 class NoiseLevel {
  public:
-  explicit NoiseLevel(const NoiseBricks& bricks);
+  /// `kurtosis`: of the voxels of each brick, as they were; empty where it is not known.
+  explicit NoiseLevel(const NoiseBricks& bricks, std::span<const double> kurtosis = {});
 
   /// Fits the polynomial to the logarithms of the energies of some bricks; `spread` is the standard deviation that
   /// noise gives them. Structure only ever adds energy, so bricks far above the polynomial soon count no more. The
@@ -70,12 +71,16 @@ class NoiseLevel {
   Polynomial fitted(const Candidates&, double spread, const Terms& start, double width, double ridge) const;
   /// By how much more the logarithms of energies of the candidates near the polynomial grow than it does.
   double growth_of(const std::vector<double>& energy, const Candidates&, const Polynomial&) const;
+  /// What the candidates show beside the polynomial, such as a narrow hill. No brick lies far below both.
+  NoiseDetail detail_beside(const Terms& polynomial, const Candidates&, const std::vector<double>& energy,
+                            double spread) const;
   /// Takes the polynomial as the level. Returns false, and changes nothing, where the logarithms of sigma have a
   /// standard deviation below `least`.
   bool take(const Candidates&, const Polynomial&, double least, const NoiseDetail& = {});
-  /// The same, with what the candidates show beside the polynomial, such as a narrow hill. Returns false, and changes
-  /// nothing, where they are not of one mind, too.
-  bool take_with_detail(const Candidates&, const Terms& polynomial, const std::vector<double>& energy, double spread);
+  /// The same, with the detail beside it. Returns false, and changes nothing, where the candidates are not of one mind,
+  /// too, a smaller share of them than `least_near` lies near, or what the detail explains is no noise.
+  bool take_with_detail(const Candidates&, const Terms& polynomial, const std::vector<double>& energy, double spread,
+                        double least_near);
   /// Takes the level that nearly all candidates agree on. Returns false, and changes nothing, where there is none or it
   /// hardly varies.
   bool follow(const Candidates&, const Terms& start, const std::vector<double>& energy, double spread);
@@ -89,6 +94,7 @@ class NoiseLevel {
   };
   std::vector<AirNear> air_near(std::span<const LocalNoise> air, double variance, const Extent& nodes) const;
   static bool varies(std::span<const AirNear>);
+  double kurtosis_of(std::size_t brick) const { return kurtosis_.empty() ? 3 : kurtosis_[brick]; }
   static Terms terms_at(const Triple<double>& place);
   static double product(const Terms& a, const Terms& b);
   static void solve(std::array<Terms, terms>& matrix, Terms& right);
@@ -97,6 +103,7 @@ class NoiseLevel {
   std::vector<Triple<double>> places_;
   std::vector<Terms> terms_;
   std::vector<double> variance_;
+  std::span<const double> kurtosis_;
   bool varies_ = false, is_close_ = false;
   Terms polynomial_{};
   NoiseDetail detail_;

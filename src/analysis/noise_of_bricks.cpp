@@ -246,6 +246,7 @@ class BrickMeasure {
   std::optional<NoiseBricks> sample_;   ///< from all over
   std::optional<NoiseBricks> voxels_;   ///< some of the object's bricks, as they were
   std::vector<Moments> moments_;        ///< of the object's bricks, as they were
+  std::vector<double> kurtosis_;        ///< of the same
   std::optional<Fits> fits_;
   double finest_ = 0;  ///< sigma by the highest frequencies
 };
@@ -320,6 +321,7 @@ void BrickMeasure::take_object_apart() {
   if (!known_.is_difference && !has_impulses) {
     if (bricks_.size().z > 1) voxels_ = some_of(bricks_);
     if (bricks_.are_of_neighbours()) moments_ = moments_of(bricks_);
+    for (const Moments& one : moments_) kurtosis_.push_back(one.fourth / (one.variance * one.variance));
   }
   const std::vector<double> repaired = take_apart(bricks_, found_.impulses, execution_);
   if (has_impulses) {
@@ -330,7 +332,8 @@ void BrickMeasure::take_object_apart() {
 }
 
 NoiseSpectrumFit BrickMeasure::fit(std::size_t chosen) const {
-  NoiseSpectrumFit fitted(bricks_, chosen, known_.is_difference ? 1 : may_be_flat, found_.impulses.share > 0);
+  NoiseSpectrumFit fitted(bricks_, chosen, known_.is_difference ? 1 : may_be_flat, found_.impulses.share > 0,
+                          kurtosis_);
   fitted.run();
   return fitted;
 }

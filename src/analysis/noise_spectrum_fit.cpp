@@ -90,7 +90,8 @@ NoiseBands::NoiseBands(const Extent& size) {
                    [&](std::size_t a, std::size_t b) { return order[a] < order[b]; });
 }
 
-NoiseSpectrumFit::NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired)
+NoiseSpectrumFit::NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired,
+                                   std::span<const double> kurtosis)
     : bricks_(bricks),
       bands_(bricks.size()),
       brick_count_(static_cast<std::size_t>(bricks.count())),
@@ -100,7 +101,7 @@ NoiseSpectrumFit::NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen
       chosen_share_(std::min(0.5, static_cast<double>(chosen_) / (flat * static_cast<double>(brick_count_)))),
       all_are_flat_(flat == 1),
       repaired_(repaired),
-      level_(bricks),
+      level_(bricks, kurtosis),
       in_plane_(plane_),
       across_(depth_, 1),
       is_line_(plane_) {}

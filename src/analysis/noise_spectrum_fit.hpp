@@ -32,7 +32,9 @@ class NoiseSpectrumFit {
  public:
   /// Chooses the `chosen` flattest bricks. `flat`: the share of all bricks that is expected to be flat, at least twice
   /// the chosen number; 1: all are. `repaired`: some voxels were replaced, which spoils the highest frequencies.
-  NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired);
+  /// `kurtosis`: see NoiseLevel.
+  NoiseSpectrumFit(const NoiseBricks& bricks, std::size_t chosen, double flat, bool repaired,
+                   std::span<const double> kurtosis = {});
 
   void run();
 

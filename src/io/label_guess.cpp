@@ -26,6 +26,40 @@ constexpr double least_share_equal_of_few = 0.5;
 constexpr std::int64_t least_pairs = 100;
 constexpr std::int64_t least_voxels_of_few = 4096;  // a tiny image may have few numbers by chance
 
+/// How often each of some whole numbers occurs.
+class NumberCounts {
+ public:
+  explicit NumberCounts(std::span<const float> numbers) {
+    const auto [low, high] = std::ranges::minmax(numbers);
+    if (high - low < most_in_a_row) {
+      low_ = low;
+      in_a_row_.resize(static_cast<std::size_t>(high - low) + 1);
+      for (const float number : numbers) ++in_a_row_[place_of(number)];
+    } else {
+      for (const float number : numbers) ++any_[number];
+    }
+  }
+
+  std::int64_t of(float number) const { return in_a_row_.empty() ? any_.at(number) : in_a_row_[place_of(number)]; }
+  /// Calls `take` with each number that occurs, and how often.
+  template <class Take>
+  void for_each(const Take& take) const {
+    for (const auto& [number, times] : any_) take(number, times);
+    for (std::size_t i = 0; i < in_a_row_.size(); ++i) {
+      if (in_a_row_[i] > 0) take(low_ + static_cast<float>(i), in_a_row_[i]);
+    }
+  }
+
+ private:
+  static constexpr float most_in_a_row = 65536;  // of which an array is faster than a table
+
+  std::size_t place_of(float number) const { return static_cast<std::size_t>(number - low_); }
+
+  float low_ = 0;
+  std::vector<std::int64_t> in_a_row_;
+  std::unordered_map<float, std::int64_t> any_;
+};
+
 /// Neighbours along x and y, in slices of whole numbers.
 class Pairs {
  public:
@@ -94,13 +128,20 @@ class Pairs {
   /// a scan may have a few too, of which neighbours are equal.
   float count(VolumeView<const float> slice) {
     constexpr double common = 0.05;
-    std::unordered_map<float, std::int64_t> counts;
     const std::span voxels(slice.data, is_common_.size());
-    for (const float voxel : voxels) ++counts[voxel];
-    for (const auto& [number, times] : counts) numbers_.insert(number);
+    const NumberCounts counts(voxels);
     const double most = common * static_cast<double>(voxels.size());
-    for (std::size_t i = 0; i < voxels.size(); ++i) is_common_[i] = static_cast<double>(counts[voxels[i]]) > most;
-    return std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })->first;
+    for (std::size_t i = 0; i < voxels.size(); ++i) is_common_[i] = static_cast<double>(counts.of(voxels[i])) > most;
+    float usual = 0;
+    std::int64_t of_usual = 0;
+    counts.for_each([&](float number, std::int64_t times) {
+      numbers_.insert(number);
+      if (times > of_usual || (times == of_usual && number < usual)) {
+        usual = number;
+        of_usual = times;
+      }
+    });
+    return usual;
   }
 
   /// True where rare neighbours are mostly equal, three quarters of them (in scans it is a half at most), and others

@@ -43,6 +43,7 @@ void NoiseDetail::fit(std::span<const Triple<double>> places, std::span<const do
   constexpr double pull = 0.02;  // to 0: weak, so that what is known nearby reaches far
   nodes_.assign(count, 0);
   for (std::size_t i = 0; i < places.size(); ++i) {
+    if (weights[i] == 0) continue;
     const auto near = corners(places[i]);
     for (const Corner& a : near) {
       nodes_[a.node] += weights[i] * a.weight * values[i];

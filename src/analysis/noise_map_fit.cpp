@@ -13,16 +13,17 @@ namespace quietvox {
 namespace {
 
 constexpr double near_weight = 0.3;  // from here on a candidate lies near what was fitted
-constexpr double near_spreads = 3;   // of a candidate that has half the weight
+constexpr double near_spreads = 3;   // above what was fitted a candidate has half the weight
 
-// Of the voxels of a brick: noise has 3, dots and vessels have more, two values less.
-constexpr double least_kurtosis = 2.1, most_kurtosis = 4;
+// Of the voxels of a brick: noise has 3, dots and vessels have more, two values and slopes less.
+constexpr double least_kurtosis_of_brick = 2.1, most_kurtosis_of_brick = 4;
+constexpr double least_median_kurtosis = 2.3, most_median_kurtosis = 3.3;
 
 constexpr double least_variation = 0.05;  // standard deviation of logarithms of sigma; less is none
 
 double square(double value) { return value * value; }
 
-/// Of a candidate so far above what is fitted.
+/// Of a candidate so far above what is fitted. Below it half the weight is left at three times the distance.
 double weight_of(double excess) { return 1 / (1 + (excess > 0 ? square(square(excess)) : square(excess / 3))); }
 
 /// The mean of the logarithm lies below the logarithm of the mean.
@@ -184,9 +185,9 @@ double NoiseLevel::misfit_of(std::span<const std::size_t> bricks, std::span<cons
 }
 
 bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial, double least,
-                      const NoiseDetail& detail) {
+                      const NoiseDetail* detail) {
   const auto level_at = [&](std::size_t i) {
-    return product(terms_[i], polynomial.coefficients) + detail.at(places_[i]);
+    return product(terms_[i], polynomial.coefficients) + (detail ? detail->at(places_[i]) : 0);
   };
   std::vector<double> levels;
   for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
@@ -204,7 +205,8 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
   if (0.5 * deviation_of(level) < least) return false;
   varies_ = true;
   polynomial_ = polynomial.coefficients;
-  detail_ = detail;
+  has_detail_ = detail != nullptr;
+  detail_ = detail ? *detail : NoiseDetail();
   lowest_ = low;
   highest_ = high;
   mean_ = std::log(variances / static_cast<double>(variance_.size()));
@@ -215,11 +217,11 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
 NoiseDetail NoiseLevel::detail_beside(const Terms& polynomial, const Candidates& candidates,
                                       const std::vector<double>& energy, double spread) const {
   constexpr double first_width = 2.5, narrower = 0.65, below = 2;  // the last in spreads
-  constexpr double usual = 0.5;                                    // difference of neighbouring nodes
+  constexpr double usual_difference = 0.5;                         // of neighbouring nodes
   constexpr int iterations = 8;
   std::vector<bool> is_fitted(energy.size());
   for (const std::size_t i : candidates.bricks) {
-    is_fitted[i] = kurtosis_of(i) > least_kurtosis && kurtosis_of(i) < most_kurtosis;
+    is_fitted[i] = kurtosis_[i] > least_kurtosis_of_brick && kurtosis_[i] < most_kurtosis_of_brick;
   }
   std::vector<double> beside, weights(energy.size());
   for (std::size_t i = 0; i < energy.size(); ++i) {
@@ -234,7 +236,7 @@ NoiseDetail NoiseLevel::detail_beside(const Terms& polynomial, const Candidates&
       // Others hold structure too, but no brick varies less than its noise.
       weights[i] = is_fitted[i] || excess < -below * spread ? weight_of(excess / scale) : 0;
     }
-    detail.fit(places_, beside, weights, square(spread / usual));
+    detail.fit(places_, beside, weights, square(spread / usual_difference));
   }
   return detail;
 }
@@ -242,36 +244,35 @@ NoiseDetail NoiseLevel::detail_beside(const Terms& polynomial, const Candidates&
 bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& polynomial,
                                   const std::vector<double>& energy, double spread, double least_near) {
   const NoiseDetail detail = detail_beside(polynomial, candidates, energy, spread);
-  std::vector<double> weights, without, kurtosis;
+  std::vector<double> weights, without_detail, kurtosis_explained;
   for (std::size_t j = 0; j < candidates.bricks.size(); ++j) {
     const std::size_t i = candidates.bricks[j];
     const double beside = candidates.log_energy[j] - product(terms_[i], polynomial);
-    without.push_back(weight_of(beside / (near_spreads * spread)));
+    without_detail.push_back(weight_of(beside / (near_spreads * spread)));
     weights.push_back(weight_of((beside - detail.at(places_[i])) / (near_spreads * spread)));
-    const bool is_explained = without[j] <= near_weight && weights[j] > near_weight;
-    if (is_explained && std::isfinite(kurtosis_of(i))) kurtosis.push_back(kurtosis_of(i));
+    const bool is_explained = without_detail[j] <= near_weight && weights[j] > near_weight;
+    if (is_explained && std::isfinite(kurtosis_[i])) kurtosis_explained.push_back(kurtosis_[i]);
   }
-  // Of what the detail explains.
-  constexpr double least_usual = 2.3, most_usual = 3.3;
-  if (kurtosis.empty()) return false;
-  const double usual = median_of<double>(kurtosis);
-  if (!(usual > least_usual && usual < most_usual)) return false;
+  if (kurtosis_explained.empty()) return false;
+  const double kurtosis = median_of<double>(kurtosis_explained);
+  if (!(kurtosis > least_median_kurtosis && kurtosis < most_median_kurtosis)) return false;
   // Where structure is everywhere fewer agree, but far more than without the detail.
   constexpr double many_near = 0.85, part_left = 0.2;
   const double near = share_near(weights);
-  const bool explains_most = near >= many_near && 1 - near < part_left * (1 - share_near(without));
+  const bool explains_most = near >= many_near && 1 - near < part_left * (1 - share_near(without_detail));
   return near >= least_near && (explains_most || are_nearly_all_near(weights)) &&
-         take(candidates, {polynomial, std::move(weights)}, least_variation, detail);
+         take(candidates, {polynomial, std::move(weights)}, least_variation, &detail);
 }
 
 bool NoiseLevel::follow(const Candidates& candidates, const Terms& start, const std::vector<double>& energy,
                         double spread) {
   constexpr double close_enough = 0.97, much_closer = 0.4;
-  constexpr std::size_t enough_candidates = 200, enough_bricks = 1200;  // for detail
+  constexpr std::size_t enough_candidates = 200, enough_bricks = 500;  // for detail
   const Polynomial close = close_fit(candidates, spread, start);
   const double near = share_near(close.weights);
   const bool is_close = are_nearly_all_near(close.weights);
-  if (near < close_enough && candidates.bricks.size() >= enough_candidates && energy.size() >= enough_bricks) {
+  const bool are_enough = candidates.bricks.size() >= enough_candidates && energy.size() >= enough_bricks;
+  if (near < close_enough && are_enough && !kurtosis_.empty()) {
     // A narrow hill bends the close fit. Where many candidates hold structure, the start lies too high.
     const double least_near = is_close ? 1 - much_closer * (1 - near) : 0;
     if (take_with_detail(candidates, start, energy, spread, least_near)) return true;
@@ -335,7 +336,7 @@ double NoiseLevel::median_variance() const {
 }
 
 void NoiseLevel::stop_varying() {
-  is_close_ = varies_ = false;
+  is_close_ = varies_ = has_detail_ = false;
   std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 

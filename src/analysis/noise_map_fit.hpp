@@ -26,13 +26,14 @@ struct LocalNoise {
 /// is not close enough, of what NoiseDetail adds; or not at all.
 class NoiseLevel {
  public:
-  /// `kurtosis`: of the voxels of each brick, as they were; empty where it is not known.
+  /// `kurtosis`: of the voxels of each brick, as they were. Without it the level has no detail.
   explicit NoiseLevel(const NoiseBricks& bricks, std::span<const double> kurtosis = {});
 
   /// Fits the polynomial to the logarithms of the energies of some bricks; `spread` is the standard deviation that
   /// noise gives them. Structure only ever adds energy, so bricks far above the polynomial soon count no more. The
   /// `surest` bricks, which hold hardly any structure, decide whether the level varies. If it does, and nearly all
-  /// `sure` bricks agree, those give its shape; else the `surest` do. In one case the `sure` bricks alone decide:
+  /// `sure` bricks agree, those give its shape, and its detail, if they are distributed as noise is; else the `surest`
+  /// do. Bricks of neither kind bound the detail from above. In one case the `sure` bricks alone decide:
   /// nearly all agree on a level that varies much, and `fine`, their energies at frequencies that are high along one
   /// axis, grow faster than it. Such are the streaks of CT where rays lose most; of texture, high frequencies grow
   /// more slowly. If the noise is uniform, or the bricks are too few to tell, the level is the same everywhere. A later
@@ -44,7 +45,8 @@ class NoiseLevel {
 
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
-  double median_variance() const;
+  double median_variance() const;  ///< over the bricks
+  bool has_detail() const { return has_detail_; }
   /// The standard deviation relative to its root mean square. Where there is `air`, which is free of structure, the map
   /// follows it. `variance`: the root mean square, squared.
   CoarseField map(std::span<const LocalNoise> air, double variance) const;
@@ -76,12 +78,12 @@ class NoiseLevel {
                             double spread) const;
   /// Takes the polynomial as the level. Returns false, and changes nothing, where the logarithms of sigma have a
   /// standard deviation below `least`.
-  bool take(const Candidates&, const Polynomial&, double least, const NoiseDetail& = {});
-  /// The same, with the detail beside it. Returns false, and changes nothing, where the candidates are not of one mind,
-  /// too, a smaller share of them than `least_near` lies near, or what the detail explains is no noise.
+  bool take(const Candidates&, const Polynomial&, double least, const NoiseDetail* = nullptr);
+  /// The same, with detail. Changes nothing also where too few candidates agree with it, less than a share of
+  /// `least_near`, or what it explains is not distributed as noise is.
   bool take_with_detail(const Candidates&, const Terms& polynomial, const std::vector<double>& energy, double spread,
                         double least_near);
-  /// Takes the level that nearly all candidates agree on. Returns false, and changes nothing, where there is none or it
+  /// Takes the level that most candidates agree on. Returns false, and changes nothing, where there is none or it
   /// hardly varies.
   bool follow(const Candidates&, const Terms& start, const std::vector<double>& energy, double spread);
   void stop_varying();
@@ -89,12 +91,11 @@ class NoiseLevel {
   double log_variance_at(const Triple<double>& place) const;
   /// What air says of the level near a node of the map.
   struct AirNear {
-    double excess = 0;  ///< logarithm of its variance over that of the polynomial
+    double excess = 0;  ///< logarithm of its variance over that of the level
     double share = 0;   ///< of air among all that is near, less where there is little
   };
   std::vector<AirNear> air_near(std::span<const LocalNoise> air, double variance, const Extent& nodes) const;
   static bool varies(std::span<const AirNear>);
-  double kurtosis_of(std::size_t brick) const { return kurtosis_.empty() ? 3 : kurtosis_[brick]; }
   static Terms terms_at(const Triple<double>& place);
   static double product(const Terms& a, const Terms& b);
   static void solve(std::array<Terms, terms>& matrix, Terms& right);
@@ -104,7 +105,7 @@ class NoiseLevel {
   std::vector<Terms> terms_;
   std::vector<double> variance_;
   std::span<const double> kurtosis_;
-  bool varies_ = false, is_close_ = false;
+  bool varies_ = false, is_close_ = false, has_detail_ = false;
   Terms polynomial_{};
   NoiseDetail detail_;
   double lowest_ = 0, highest_ = 0, mean_ = 0;  ///< logarithms of variances

@@ -246,7 +246,7 @@ class BrickMeasure {
   std::optional<NoiseBricks> sample_;   ///< from all over
   std::optional<NoiseBricks> voxels_;   ///< some of the object's bricks, as they were
   std::vector<Moments> moments_;        ///< of the object's bricks, as they were
-  std::vector<double> kurtosis_;        ///< of the same
+  std::vector<double> kurtosis_;        ///< of their voxels
   std::optional<Fits> fits_;
   double finest_ = 0;  ///< sigma by the highest frequencies
 };
@@ -318,10 +318,11 @@ bool BrickMeasure::keep_object() {
 void BrickMeasure::take_object_apart() {
   measured_.object = bricks_.count();
   const bool has_impulses = found_.impulses.share > 0;
+  const std::vector<Moments> moments = moments_of(bricks_);
+  for (const Moments& one : moments) kurtosis_.push_back(one.fourth / (one.variance * one.variance));
   if (!known_.is_difference && !has_impulses) {
     if (bricks_.size().z > 1) voxels_ = some_of(bricks_);
-    if (bricks_.are_of_neighbours()) moments_ = moments_of(bricks_);
-    for (const Moments& one : moments_) kurtosis_.push_back(one.fourth / (one.variance * one.variance));
+    if (bricks_.are_of_neighbours()) moments_ = moments;
   }
   const std::vector<double> repaired = take_apart(bricks_, found_.impulses, execution_);
   if (has_impulses) {
@@ -392,7 +393,7 @@ double BrickMeasure::sigma_by_air() const {
   // Of the air's sigma: they show structure too, but no less than noise. Counts may look like air where they are few.
   const bool is_sure = known_.magnitudes == Magnitudes::yes;
   const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
-  const double shown = std::sqrt(best().median_variance());  // as that of neighbours
+  const double shown = std::sqrt(best().median_variance());  // as neighbours show it, which is a median
   if (!air_.is_even || air_.is_little || air_.diagonal_share < least_left || found_.impulses.share > 0 ||
       shown < more * air_.sigma) {
     return 0;

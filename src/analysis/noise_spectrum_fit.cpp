@@ -131,8 +131,8 @@ void NoiseSpectrumFit::run() {
     choose(energy);
     correction_ = 1 / mean_of_chosen(energy, freedom);
   }
-  scatter_ = scatter_of(energy, freedom);
-  if (is_pattern()) correction_ = 1;  // all are alike: choosing prefers none
+  scatter_ = level_.has_detail() ? 1 : scatter_of(energy, freedom);  // which the detail follows
+  if (is_pattern()) correction_ = 1;                                 // all are alike: choosing prefers none
   floor_ = floor_of(std::move(energy));
   fit_spectrum();
   if (!all_are_flat_ && !repaired_) heed_all_like_noise();

@@ -40,7 +40,7 @@ class NoiseSpectrumFit {
 
   // Once it has run:
   double variance() const;
-  /// Of the place where it is in the middle, not the mean of all.
+  /// The median over the bricks instead of their mean.
   double median_variance() const { return variance() * level_.median_variance(); }
   const std::vector<std::size_t>& chosen() const { return order_; }
   NoiseSpectrum spectrum() const;

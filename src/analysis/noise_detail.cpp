@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/cholesky.hpp"
+
 namespace quietvox {
 
 std::array<NoiseDetail::Corner, 8> NoiseDetail::corners(const Triple<double>& place) {
@@ -61,21 +63,7 @@ void NoiseDetail::fit(std::span<const Triple<double>> places, std::span<const do
       entry(node, node - step) -= stiffness;
     }
   }
-  // Cholesky.
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t first = i < band ? 0 : i - band;
-    for (std::size_t j = first; j <= i; ++j) {
-      double sum = entry(i, j);
-      for (std::size_t k = std::max(first, j < band ? 0 : j - band); k < j; ++k) sum -= entry(i, k) * entry(j, k);
-      entry(i, j) = i == j ? std::sqrt(sum) : sum / entry(j, j);
-    }
-    for (std::size_t k = first; k < i; ++k) nodes_[i] -= entry(i, k) * nodes_[k];
-    nodes_[i] /= entry(i, i);
-  }
-  for (std::size_t i = count; i-- > 0;) {
-    for (std::size_t k = i + 1; k < std::min(i + band + 1, count); ++k) nodes_[i] -= entry(k, i) * nodes_[k];
-    nodes_[i] /= entry(i, i);
-  }
+  solve_positive_definite(band, entry, nodes_);
 }
 
 double NoiseDetail::at(const Triple<double>& place) const {

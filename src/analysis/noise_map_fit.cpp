@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/cholesky.hpp"
 #include "analysis/linear_trend.hpp"
 #include "analysis/median_of.hpp"
 
@@ -38,8 +39,10 @@ double share_near(std::span<const double> weights) {
   return static_cast<double>(count_near(weights)) / static_cast<double>(weights.size());
 }
 
-/// Among structure, others lie above it.
-bool are_nearly_all_near(std::span<const double> weights) { return share_near(weights) >= 0.93; }
+bool are_nearly_all_near(std::span<const double> weights) {
+  constexpr double nearly_all = 0.93;  // among structure, others lie above what was fitted
+  return share_near(weights) >= nearly_all;
+}
 
 double deviation_of(std::span<const double> numbers) {
   double sum = 0, squares = 0;
@@ -115,25 +118,6 @@ double NoiseLevel::product(const Terms& a, const Terms& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// Solves a positive definite system in place (Cholesky).
-void NoiseLevel::solve(std::array<Terms, terms>& matrix, Terms& right) {
-  for (std::size_t i = 0; i < terms; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = matrix[i][j];
-      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
-      matrix[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / matrix[j][j];
-    }
-  }
-  for (std::size_t i = 0; i < terms; ++i) {
-    for (std::size_t k = 0; k < i; ++k) right[i] -= matrix[i][k] * right[k];
-    right[i] /= matrix[i][i];
-  }
-  for (std::size_t i = terms; i-- > 0;) {
-    for (std::size_t k = i + 1; k < terms; ++k) right[i] -= matrix[k][i] * right[k];
-    right[i] /= matrix[i][i];
-  }
-}
-
 NoiseLevel::Polynomial NoiseLevel::first_fit(const Candidates& candidates, double spread, double ridge) const {
   constexpr double width = 2.5;
   std::vector<double> sorted = candidates.log_energy;
@@ -166,7 +150,8 @@ NoiseLevel::Polynomial NoiseLevel::fitted(const Candidates& candidates, double s
       polynomial.weights[j] = weight;
     }
     for (std::size_t a = 1; a < terms; ++a) matrix[a][a] += ridge;
-    solve(matrix, right);
+    const auto entry = [&](std::size_t row, std::size_t column) -> double& { return matrix[row][column]; };
+    solve_positive_definite(terms, entry, right);
     polynomial.coefficients = right;
   }
   return polynomial;
@@ -185,7 +170,7 @@ double NoiseLevel::misfit_of(std::span<const std::size_t> bricks, std::span<cons
 }
 
 bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial, double least,
-                      const NoiseDetail* detail) {
+                      const std::optional<NoiseDetail>& detail) {
   const auto level_at = [&](std::size_t i) {
     return product(terms_[i], polynomial.coefficients) + (detail ? detail->at(places_[i]) : 0);
   };
@@ -205,8 +190,7 @@ bool NoiseLevel::take(const Candidates& candidates, const Polynomial& polynomial
   if (0.5 * deviation_of(level) < least) return false;
   varies_ = true;
   polynomial_ = polynomial.coefficients;
-  has_detail_ = detail != nullptr;
-  detail_ = detail ? *detail : NoiseDetail();
+  detail_ = detail;
   lowest_ = low;
   highest_ = high;
   mean_ = std::log(variances / static_cast<double>(variance_.size()));
@@ -261,7 +245,7 @@ bool NoiseLevel::take_with_detail(const Candidates& candidates, const Terms& pol
   const double near = share_near(weights);
   const bool explains_most = near >= many_near && 1 - near < part_left * (1 - share_near(without_detail));
   return near >= least_near && (explains_most || are_nearly_all_near(weights)) &&
-         take(candidates, {polynomial, std::move(weights)}, least_variation, &detail);
+         take(candidates, {polynomial, std::move(weights)}, least_variation, detail);
 }
 
 bool NoiseLevel::follow(const Candidates& candidates, const Terms& start, const std::vector<double>& energy,
@@ -336,13 +320,15 @@ double NoiseLevel::median_variance() const {
 }
 
 void NoiseLevel::stop_varying() {
-  is_close_ = varies_ = has_detail_ = false;
+  is_close_ = varies_ = false;
+  detail_.reset();
   std::fill(variance_.begin(), variance_.end(), 1.0);
 }
 
 double NoiseLevel::log_variance_at(const Triple<double>& place) const {
   if (!varies_) return 0;
-  return std::clamp(product(terms_at(place), polynomial_) + detail_.at(place), lowest_, highest_) - mean_;
+  const double beside = detail_ ? detail_->at(place) : 0;
+  return std::clamp(product(terms_at(place), polynomial_) + beside, lowest_, highest_) - mean_;
 }
 
 std::vector<NoiseLevel::AirNear> NoiseLevel::air_near(std::span<const LocalNoise> air, double variance,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,7 +47,7 @@ class NoiseLevel {
   /// Variance of a brick over the mean of all.
   double variance(std::size_t brick) const { return variance_[brick]; }
   double median_variance() const;  ///< over the bricks
-  bool has_detail() const { return has_detail_; }
+  bool has_detail() const { return detail_.has_value(); }
   /// The standard deviation relative to its root mean square. Where there is `air`, which is free of structure, the map
   /// follows it. `variance`: the root mean square, squared.
   CoarseField map(std::span<const LocalNoise> air, double variance) const;
@@ -78,7 +79,7 @@ class NoiseLevel {
                             double spread) const;
   /// Takes the polynomial as the level. Returns false, and changes nothing, where the logarithms of sigma have a
   /// standard deviation below `least`.
-  bool take(const Candidates&, const Polynomial&, double least, const NoiseDetail* = nullptr);
+  bool take(const Candidates&, const Polynomial&, double least, const std::optional<NoiseDetail>& = {});
   /// The same, with detail. Changes nothing also where too few candidates agree with it, less than a share of
   /// `least_near`, or what it explains is not distributed as noise is.
   bool take_with_detail(const Candidates&, const Terms& polynomial, const std::vector<double>& energy, double spread,
@@ -98,16 +99,15 @@ class NoiseLevel {
   static bool varies(std::span<const AirNear>);
   static Terms terms_at(const Triple<double>& place);
   static double product(const Terms& a, const Terms& b);
-  static void solve(std::array<Terms, terms>& matrix, Terms& right);
 
   Extent extent_;
   std::vector<Triple<double>> places_;
   std::vector<Terms> terms_;
   std::vector<double> variance_;
   std::span<const double> kurtosis_;
-  bool varies_ = false, is_close_ = false, has_detail_ = false;
+  bool varies_ = false, is_close_ = false;
   Terms polynomial_{};
-  NoiseDetail detail_;
+  std::optional<NoiseDetail> detail_;
   double lowest_ = 0, highest_ = 0, mean_ = 0;  ///< logarithms of variances
 };
 

@@ -318,12 +318,9 @@ bool BrickMeasure::keep_object() {
 void BrickMeasure::take_object_apart() {
   measured_.object = bricks_.count();
   const bool has_impulses = found_.impulses.share > 0;
-  const std::vector<Moments> moments = moments_of(bricks_);
-  for (const Moments& one : moments) kurtosis_.push_back(one.fourth / (one.variance * one.variance));
-  if (!known_.is_difference && !has_impulses) {
-    if (bricks_.size().z > 1) voxels_ = some_of(bricks_);
-    if (bricks_.are_of_neighbours()) moments_ = moments;
-  }
+  moments_ = moments_of(bricks_);
+  for (const Moments& one : moments_) kurtosis_.push_back(one.fourth / (one.variance * one.variance));
+  if (!known_.is_difference && !has_impulses && bricks_.size().z > 1) voxels_ = some_of(bricks_);
   const std::vector<double> repaired = take_apart(bricks_, found_.impulses, execution_);
   if (has_impulses) {
     model_.impulses = std::accumulate(repaired.begin(), repaired.end(), 0.0) / static_cast<double>(bricks_.count());
@@ -577,7 +574,7 @@ void BrickMeasure::take_texture_off() {
     }
   }
   // A texture that is everywhere.
-  if (!moments_.empty() && finest_ < much_finer_still * model_.sigma &&
+  if (bricks_.are_of_neighbours() && found_.impulses.share == 0 && finest_ < much_finer_still * model_.sigma &&
       are_of_two_kinds(moments_, fits_->usual.chosen())) {
     take_texture_for_signal(finest_, measured_.object);
     model_.confidence = finest_ > model_.step ? Confidence::low : Confidence::none;

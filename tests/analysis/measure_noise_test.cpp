@@ -54,6 +54,17 @@ Triple<double> place_of(std::int64_t voxel, const Extent& extent) {
   return {static_cast<double>(at.x), static_cast<double>(at.y), static_cast<double>(at.z)};
 }
 
+/// Square of the distance from a place, along the first axes of a volume, each of which reaches from -1 to 1.
+double squared_distance(std::int64_t voxel, const Extent& extent, int axes = 3, const Triple<double>& from = {}) {
+  const auto at = place_of(voxel, extent);
+  double sum = 0;
+  for (int axis = 0; axis < axes; ++axis) {
+    const double along = 2 * at[axis] / static_cast<double>(extent[axis] - 1) - 1 - from[axis];
+    sum += along * along;
+  }
+  return sum;
+}
+
 /// A head without noise: the mean of many scans.
 const Scan& head() {
   static const Scan scan = [] {
@@ -181,10 +192,7 @@ TEST(MeasureNoise, MapOfParallelImaging) {
   QV_NEEDS_TEST_DATA();
   const Extent extent = head().extent;
   const auto g = [&](std::size_t i) {
-    const auto at = place_of(static_cast<std::int64_t>(i), extent);
-    const auto along = [&](int axis) { return 2 * at[axis] / static_cast<double>(extent[axis] - 1) - 1; };
-    const double x = along(0), y = along(1), z = along(2);
-    return 1 + 2 * std::exp(-2.5 * (x * x + y * y + z * z));
+    return 1 + 2 * std::exp(-2.5 * squared_distance(static_cast<std::int64_t>(i), extent));
   };
   const auto root_mean_square = [&](auto&& is_in, auto&& value) {
     double squares = 0, count = 0;
@@ -221,12 +229,7 @@ TEST(MeasureNoise, NoiseThatIsFarLouderInTheMiddle) {
     std::vector<double> sigma;
     double squares = 0, count = 0;
     for (std::size_t i = 0; i < head().voxels.size(); ++i) {
-      const auto at = place_of(static_cast<std::int64_t>(i), extent);
-      double away = 0;
-      for (int axis = 0; axis < (is_rod ? 2 : 3); ++axis) {
-        const double along = 2 * at[axis] / static_cast<double>(extent[axis] - 1) - 1;
-        away += along * along;
-      }
+      const double away = squared_distance(static_cast<std::int64_t>(i), extent, is_rod ? 2 : 3);
       sigma.push_back(1 + 3 * std::exp(-away / (2 * width * width)));
       if (head().voxels[i] <= 10) continue;
       squares += sigma.back() * sigma.back();
@@ -264,13 +267,7 @@ Scan flat_with_hill(const Extent& extent, double times, double width, double dot
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> chance;
   for (std::int64_t i = 0; i < extent.voxels(); ++i) {
-    const auto at = place_of(i, extent);
-    double from_middle = 0, from_centre = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-      const double along = 2 * at[axis] / static_cast<double>(extent[axis] - 1) - 1;
-      from_middle += along * along;
-      from_centre += (along - centre[axis]) * (along - centre[axis]);
-    }
+    const double from_middle = squared_distance(i, extent), from_centre = squared_distance(i, extent, 3, centre);
     const double sigma = 5 * (1 + (times - 1) * std::exp(-from_middle / (2 * width * width)));
     const double dot = chance(random) < 0.08 ? 3.4 * dots * std::exp(-from_centre / (2 * 0.36 * 0.36)) : 0;
     scan.voxels.push_back(static_cast<float>(100 + dot + sigma * normal(random)));

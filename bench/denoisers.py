@@ -46,6 +46,7 @@ CREDITS = {"chris_t1": "chris_t1 is by Chris Rorden, of [niivue-images](https://
 MAGNITUDES = {"denoise": ["denoise"]} | {
     name: [name, "--stabilise", "rician"] for name in ("bm4d", "prinlm", "dct", "nlm", "bilateral")
 }
+RICIAN_LEVEL = 9  # percent of the range
 TEXT = """# The strong denoisers
 
 Made by `bench/denoisers.py`; do not edit. {machine}, {threads} threads. Noise of seed {seed}, from `quietvox
@@ -75,9 +76,15 @@ and BM3D use the threads that they like.
 9 % of the range; nothing is given but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
 where there is no signal, in sigma; magnitudes begin with 1.25. Without air, `denoise` cannot tell that noise is
 Rician. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma, and in parentheses the
-same with white noise: what is there too comes from smoothing.
+same with white noise: what is there too comes from smoothing. balls: balls of flat tissue, of 2, 2.5, 3, 4 and 6 sigma,
+in a body of 11.
 
 {rician}
+
+The mean of each tissue of {truth}, edges and all, with its signal in sigma. Its voxels fall into three tissues by
+3-means.
+
+{tissues}
 
 ## Small lesions
 
@@ -178,24 +185,56 @@ def flat_parts(image, most):
     return flat
 
 
+def write_balls(quietvox):
+    """Balls of flat tissue in an ellipsoid, with air about it; returns the name of that truth."""
+    shape = (120, 120, 48)
+    x, y, z = (axis - (size - 1) / 2 for axis, size in zip(numpy.indices(shape), shape))
+    image = ((x / 52) ** 2 + (y / 52) ** 2 + (z / 20) ** 2 < 1).astype(float)
+    for i, signal in enumerate((2, 2.5, 3, 4, 6)):
+        angle = 2 * math.pi * i / 5
+        ball = (x - 30 * math.cos(angle)) ** 2 + (y - 30 * math.sin(angle)) ** 2 + z**2 < 13**2
+        image[ball] = signal * RICIAN_LEVEL / 100
+    quality.save(quietvox.folder / quality.file_of("balls"), image, numpy.eye(4))
+    return "balls"
+
+
+def tissues_of(image):
+    """Where each of three tissues is, the darkest first: 3-means of what is not air."""
+    inside = quality.Case.inside(image)
+    means = numpy.quantile(image[inside], (0.1, 0.5, 0.9))
+    for _ in range(50):
+        nearest = numpy.abs(image[..., None] - means).argmin(-1)
+        tissues = [inside & (nearest == tissue) for tissue in range(3)]
+        means = numpy.array([image[tissue].mean() for tissue in tissues])
+    return tissues
+
+
 def rician(quietvox, truths, seed):
+    """Tables of flat parts of all truths, and of the tissues of the first."""
     bins = ((2, 3), (3, 5), (5, 8), (8, 1000))
-    rows = []
+    rows, rows_of_tissues = [], []
     for truth in truths:
-        case, white_case = (made(quietvox, truth, kind, 9, seed) for kind in ("rician", "white"))
+        case, white_case = (made(quietvox, truth, kind, RICIAN_LEVEL, seed) for kind in ("rician", "white"))
         clean, sigma = case.clean, case.amount(case.clean)
         flat = flat_parts(clean, 0.5 * sigma)
         air = flat & (clean < 0.05 * sigma)
+        tissues = tissues_of(clean) if truth == truths[0] else []
+        head_of_tissues = [f"{clean[tissue].mean() / sigma:.1f}" for tissue in tissues] or head_of_tissues
         for name, words in MAGNITUDES.items():
             image, _ = filtered(quietvox, words, case.noisy)
             of_white, _ = filtered(quietvox, words[:1], white_case.noisy)
-            row = [truth, name, f"{image[air].mean() / sigma:.2f}" if air.any() else ""]
-            for low, high in bins:
-                part = flat & (clean >= low * sigma) & (clean < high * sigma)
-                wrong = [100 * (result[part].mean() / clean[part].mean() - 1) for result in (image, of_white)]
-                row.append("{:+.1f} ({:+.1f})".format(*wrong) if part.sum() >= 200 else "")
-            rows.append(row)
-    return table(["truth", "filter", "air", "2 to 3", "3 to 5", "5 to 8", "8 and more"], rows)
+
+            def wrong(part):
+                errors = (100 * (result[part].mean() / clean[part].mean() - 1) for result in (image, of_white))
+                return "{:+.1f} ({:+.1f})".format(*errors) if part.sum() >= 200 else ""
+
+            parts = [flat & (clean >= low * sigma) & (clean < high * sigma) for low, high in bins]
+            in_air = f"{image[air].mean() / sigma:.2f}" if air.any() else ""
+            rows.append([truth, name, in_air, *map(wrong, parts)])
+            if tissues:
+                rows_of_tissues.append([name, *map(wrong, tissues)])
+    return (table(["truth", "filter", "air", "2 to 3", "3 to 5", "5 to 8", "8 and more"], rows),
+            table(["filter", *head_of_tissues], rows_of_tissues))
 
 
 def with_lesions(quietvox, truth, times, contrast):
@@ -294,6 +333,7 @@ def main():
                  for name, row in rows.items()]
         rates = [[name, f"{row[largest][1]:.2g}"] for name, row in rows.items() if largest in row and row[largest][1]]
         volumes = [truth for truth in truths if "mammogram" not in truth]
+        of_magnitudes, of_tissues = rician(quietvox, [*volumes, write_balls(quietvox)], arguments.seed)
         peers = {}
         for package in ("bm4d", "bm3d", "dipy", "antspyx"):
             peers |= quality.installed([package]) or {}
@@ -304,7 +344,7 @@ def main():
             pictures="\n\n".join(shown + [CREDITS[truth] for truth in truths if truth in CREDITS]),
             white=table(["", *columns], psnrs), speed=table(["", "Mvoxel/s"], rates),
             truth=volumes[0], lesions=lesions(quietvox, volumes[0], arguments.seed),
-            rician=rician(quietvox, volumes, arguments.seed), clean=clean(quietvox, truths)), encoding="utf-8")
+            rician=of_magnitudes, tissues=of_tissues, clean=clean(quietvox, truths)), encoding="utf-8")
 
 
 if __name__ == "__main__":

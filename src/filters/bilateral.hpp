@@ -48,10 +48,10 @@ struct BilateralParams {
     return std::tuple{
         field("domain-sigma", &BilateralParams::domain_sigma, {1e-6, 1e6}, "mm",
               "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, more where the noise is "
-              "correlated, times 0.6 to 1 if that leaves less error."),
+              "correlated, times 0.6 to 1, in a large image to 2.5, if that leaves less error."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
               "Standard deviation of the intensity weight; auto: 2 to 3.5 times the measured noise of each voxel, "
-              "most where noise is stronger than structure, times 0.7 to 1.5 if that leaves less error; 0 changes "
+              "most where noise is stronger than structure, times 0.7 to 2 if that leaves less error; 0 changes "
               "nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
@@ -77,12 +77,11 @@ struct BilateralParams {
   static FilterHooks<BilateralParams> hooks() { return {}; }
 
  private:
-  Radius3 automatic_radius(const VolumeFacts&, const Triple<double>& sigma) const;
-  /// Of resolved parameters, replaces those that were automatic in `given` by the best that were tried.
-  void try_out(const BilateralParams& given, const NoiseModel&, const VolumeFacts&);
-
   Radius3 widest_radius_{};
 };
+
+/// The window of an automatic radius.
+Radius3 automatic_radius(const VolumeFacts&, const Triple<double>& domain_sigma, double truncate);
 
 /// Range sigma for a noise, where it is as strong as over the whole volume: what is best on real anatomy
 /// (bench/NOTES.md).

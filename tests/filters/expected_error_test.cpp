@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/noise_pieces.hpp"
 #include "backends/cpu_backend.hpp"
 #include "core/memory_volume.hpp"
+#include "filters/adaptive_bilateral.hpp"
 #include "filters/bilateral.hpp"
 #include "filters/nlm.hpp"
 #include "filters/registry.hpp"
@@ -204,12 +206,48 @@ TEST(ExpectedError, ChoosesWhatIsNearTheBestOfAGrid) {
   }
 }
 
+/// In grains a wide window is worth nothing; in what is smooth it is, even beside a few edges.
+TEST(ExpectedError, AWideWindowIsTriedInALargeImage) {
+  const auto automatic = [&](const Extent& size, std::int64_t grain) {
+    Volume image(size);
+    std::mt19937 random(7);
+    for (std::int64_t y = 0; y < size.y; ++y) {
+      for (std::int64_t x = 0; x < size.x; ++x) {
+        const std::int64_t cell = x / grain + y / grain * 1000;
+        random.seed(static_cast<unsigned>(cell));
+        image.view().at(x, y, 0) = random() % 2 == 0 ? 400 : 600;
+      }
+    }
+    const Volume noisy = with_white_noise(image, 3 * sigma, 95);
+    NoiseModel noise{.sigma = 3 * sigma, .contrast = 4 * sigma};
+    MemoryVolume source(noisy.view());
+    PieceKeeper keeper(source);
+    Volume read(size);
+    keeper.read(read.view());
+    noise.pieces = keeper.pieces_of_object();
+    const VolumeFacts facts{size, {1, 1, 1}, [&] { return noise; }};
+    return std::pair(BilateralParams{}.resolved(facts), AdaptiveBilateralParams{}.resolved(facts));
+  };
+  const auto [wide, wide_too] = automatic({256, 256, 1}, 64);
+  EXPECT_EQ(wide.domain_sigma->x, 2.5);
+  EXPECT_EQ(wide.halo(), (Radius3{7, 7, 0}));
+  EXPECT_EQ(wide_too.domain_sigma->x, 2.5);
+  EXPECT_EQ(wide_too.halo(), (Radius3{7, 7, 0}));
+  const auto [narrow, narrow_too] = automatic({256, 256, 1}, 3);
+  EXPECT_LE(narrow.domain_sigma->x, 1);
+  EXPECT_LE(narrow_too.domain_sigma->x, 1);
+  const auto [small, small_too] = automatic({128, 256, 1}, 64);
+  EXPECT_LE(small.domain_sigma->x, 1) << "parts are too small to tell";
+  EXPECT_LE(small_too.domain_sigma->x, 1);
+}
+
 TEST(ExpectedError, ChangesNoParameterThatIsGivenAndHeedsTheMap) {
   const Volume noisy = with_white_noise(waves(), sigma, 94);
   NoiseModel noise = noise_of(noisy);
   const VolumeFacts facts{extent, {1, 1, 1}, [&] { return noise; }};
   const BilateralParams automatic = BilateralParams{}.resolved(facts);
   EXPECT_LT(automatic.domain_sigma->x, 1);
+  EXPECT_LT(AdaptiveBilateralParams{}.resolved(facts).domain_sigma->x, 1);
   BilateralParams given;
   given.domain_sigma = {1, 1, 1};
   given.radius = {2, 2, 1};

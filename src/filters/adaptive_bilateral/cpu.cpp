@@ -10,6 +10,7 @@
 
 #include "filters/adaptive_bilateral/local_rates.hpp"
 #include "filters/bilateral/tiled.hpp"
+#include "filters/bilateral/try_windows.hpp"
 
 namespace quietvox {
 namespace {
@@ -79,6 +80,9 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
       if (follows_map) {
         params.map = noise->map;
         params.volume = facts.extent;
+        params = with_best_window(
+            params, *this, *noise, facts, adaptive_bilateral_cpu,
+            {&AdaptiveBilateralParams::lowest_range_sigma, &AdaptiveBilateralParams::highest_range_sigma}, true);
       }
     } else if (lowest_range_sigma && highest_range_sigma && *lowest_range_sigma > *highest_range_sigma) {
       throw Error(Errc::invalid_argument,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "filters/bilateral/tiled.hpp"
-#include "filters/common/expected_error.hpp"
+#include "filters/bilateral/try_windows.hpp"
 
 namespace quietvox {
 namespace {
@@ -27,9 +27,9 @@ using namespace bilateral_kernel;
                   " (mm), or a " + Parameter{"radius"});
 }
 
-double wanted_radius(const BilateralParams& params, const Spacing& spacing, const Triple<double>& sigma, int axis) {
+double wanted_radius(double truncate, const Spacing& spacing, const Triple<double>& sigma, int axis) {
   // Less a trifle, so that 3.0000000000000004 voxels of decimal fractions are 3.
-  return std::ceil(params.truncate * sigma[axis] / spacing[axis] - 1e-9);
+  return std::ceil(truncate * sigma[axis] / spacing[axis] - 1e-9);
 }
 
 RatesOfTile rates_by_noise(const BilateralParams& params) {
@@ -63,29 +63,10 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
       params.map = noise->map;
       params.volume = facts.extent;
     }
-    params.try_out(*this, *noise, facts);
+    params =
+        with_best_window(params, *this, *noise, facts, bilateral_cpu, {&BilateralParams::range_sigma}, range_cut == 0);
   }
   return params;
-}
-
-void BilateralParams::try_out(const BilateralParams& given, const NoiseModel& noise, const VolumeFacts& facts) {
-  const auto error = ExpectedError::of(noise, facts, halo());
-  if (!error) return;
-  struct Factors {
-    double domain, range;
-  };
-  // A narrower window bears a larger range sigma.
-  constexpr std::array<Factors, 7> tried{{{1, 0.7}, {1, 0.85}, {1, 1.2}, {0.8, 1}, {0.8, 1.2}, {0.6, 1.2}, {0.6, 1.5}}};
-  std::vector<BilateralParams> others;
-  for (const Factors& by : tried) {
-    if (given.domain_sigma && by.domain != 1) continue;
-    BilateralParams& other = others.emplace_back(*this);
-    *other.range_sigma *= by.range;
-    for (int axis = 0; axis < 3; ++axis) (*other.domain_sigma)[axis] *= by.domain;
-    if (!given.domain_sigma && !given.radius) other.radius = automatic_radius(facts, *other.domain_sigma);
-  }
-  *this = best_of(*error, *this, others, bilateral_cpu, range_cut == 0 ? &BilateralParams::range_sigma : nullptr,
-                  facts.execution);
 }
 
 std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {
@@ -95,8 +76,8 @@ std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& fac
     if (!radius) {
       Radius3 automatic;
       for (int axis = 0; axis < 3; ++axis) {
-        const double reach =
-            std::min(wanted_radius(*this, facts.spacing, *domain_sigma, axis), static_cast<double>(facts.room(axis)));
+        const double reach = std::min(wanted_radius(truncate, facts.spacing, *domain_sigma, axis),
+                                      static_cast<double>(facts.room(axis)));
         if (reach > largest_radius) throw_too_wide(filter, *this, facts.spacing, axis);
         automatic[axis] = static_cast<int>(reach);
       }
@@ -106,28 +87,28 @@ std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& fac
     const double voxel = facts.in_plane_spacing();
     noise = facts.noise_for("domain-sigma");
     if (!radius && !noise) noise = facts.noise_for("radius");
-    widest_radius_ = automatic_radius(facts, {widest * voxel, widest * voxel, widest * voxel});
+    const double reach = (is_large_image(facts.extent) ? widest_tried : 1) * widest * voxel;
+    widest_radius_ = automatic_radius(facts, {reach, reach, reach}, truncate);
     if (noise) {
       // A mean of voxels that hold the same noise takes none of it away.
       const Triple<double> length = noise->trusted_sigma() > 0 ? noise->spectrum.length() : Triple<double>{1, 1, 1};
       Triple<double> sigma;
       for (int axis = 0; axis < 3; ++axis) sigma[axis] = voxel * std::min(std::sqrt(length[axis]), widest);
       domain_sigma = sigma;
-      if (!radius) radius = automatic_radius(facts, sigma);
+      if (!radius) radius = automatic_radius(facts, sigma, truncate);
     }
   }
   if (radius) radius = flattened(*radius, facts.extent);
   return noise;
 }
 
-/// The window of an automatic sigma.
-Radius3 BilateralParams::automatic_radius(const VolumeFacts& facts, const Triple<double>& sigma) const {
+Radius3 automatic_radius(const VolumeFacts& facts, const Triple<double>& domain_sigma, double truncate) {
   Radius3 automatic;
   for (int axis = 0; axis < 3; ++axis) {
     if (!facts.takes_part(axis)) continue;
-    const double wanted = wanted_radius(*this, facts.spacing, sigma, axis);
-    automatic[axis] =
-        static_cast<int>(std::min({wanted, static_cast<double>(facts.room(axis)), double{largest_radius}}));
+    const double wanted = wanted_radius(truncate, facts.spacing, domain_sigma, axis);
+    automatic[axis] = static_cast<int>(
+        std::min({wanted, static_cast<double>(facts.room(axis)), double{BilateralParams::largest_radius}}));
   }
   return automatic;
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
+#include "core/execution.hpp"
 #include "core/noise_model.hpp"
 #include "core/volume_facts.hpp"
 #include "core/volume_view.hpp"
@@ -45,19 +47,20 @@ class ExpectedError {
   std::vector<Piece> pieces_;
 };
 
-/// The best of `others` if it is better than `usual` by more than chance, else `usual`. `by_noise`: the parameter that
-/// is in proportion to the noise of a piece; null where it is the same everywhere.
+/// The best of `others` if the error that it leaves is `clearly` less, this many times that of `usual`, else `usual`.
+/// `by_noise`: the parameters that are in proportion to the noise of a piece.
 template <class Params>
 Params best_of(const ExpectedError& error, Params usual, const std::vector<Params>& others,
                void (*kernel)(VolumeView<const float>, VolumeView<float>, const Params&, const Execution&),
-               std::optional<double> Params::*by_noise, const Execution& execution) {
-  constexpr double clearly = 0.98, by_chance = 0.005;
+               std::initializer_list<std::optional<double> Params::*> by_noise, const Execution& execution,
+               double clearly = 0.98) {
+  constexpr double by_chance = 0.005;
   const auto error_of = [&](const Params& params) {
     return error([&](VolumeView<const float> in, VolumeView<float> out, double level) {
       Params here = params;
       here.map = {};
       here.volume = in.extent;
-      if (by_noise) *(here.*by_noise) *= level;
+      for (const auto parameter : by_noise) *(here.*parameter) *= level;
       kernel(in, out, here, execution);
     });
   };

@@ -16,12 +16,6 @@ namespace quietvox {
 
 constexpr double widest_tried = 2.5;  ///< times the automatic domain sigma
 
-/// In an image a wide window takes little time. Parts of a small one are too small to try it.
-inline bool is_large_image(const Extent& extent) {
-  constexpr std::int64_t least = 192;
-  return extent.z == 1 && extent.x >= least && extent.y >= least;
-}
-
 /// `usual` or, if that is expected to leave less error, the same with another window where it is automatic in `given`,
 /// and with other `range_sigmas`. These are in proportion to the noise of a part where they `follow_map`.
 template <class Params>
@@ -54,9 +48,8 @@ Params with_best_window(const Params& usual, const Params& given, const NoiseMod
   constexpr auto tried =
       std::to_array<Factors>({{1, 0.7}, {1, 0.85}, {1, 1.2}, {0.8, 1}, {0.8, 1.2}, {0.6, 1.2}, {0.6, 1.5}, {0.6, 2}});
   constexpr auto wide = std::to_array<Factors>({{1.5, 1}, {widest_tried, 1}});
-  constexpr double clearly = 0.98, very_clearly = 0.8;  // what is tried on may hold fewer edges than the rest
-  const Params found = best(usual, tried, clearly);
-  return is_large_image(facts.extent) ? best(found, wide, very_clearly) : found;
+  const Params found = best(usual, tried, clearly_better);
+  return is_large_image(facts.extent) ? best(found, wide, very_clearly_better) : found;
 }
 
 }  // namespace quietvox

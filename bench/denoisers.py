@@ -201,25 +201,26 @@ def write_balls(quietvox):
 def tissues_of(image):
     """Where each of three tissues is, the darkest first: 3-means of what is not air."""
     inside = quality.Case.inside(image)
-    means = numpy.quantile(image[inside], (0.1, 0.5, 0.9))
+    values = image[inside]
+    means = numpy.quantile(values, (0.1, 0.5, 0.9))
     for _ in range(50):
-        nearest = numpy.abs(image[..., None] - means).argmin(-1)
-        tissues = [inside & (nearest == tissue) for tissue in range(3)]
-        means = numpy.array([image[tissue].mean() for tissue in tissues])
-    return tissues
+        limits = (means[:-1] + means[1:]) / 2
+        nearest = numpy.digitize(values, limits)
+        means = numpy.array([values[nearest == tissue].mean() for tissue in range(3)])
+    return [inside & (numpy.digitize(image, limits) == tissue) for tissue in range(3)]
 
 
 def rician(quietvox, truths, seed):
     """Tables of flat parts of all truths, and of the tissues of the first."""
     bins = ((2, 3), (3, 5), (5, 8), (8, 1000))
-    rows, rows_of_tissues = [], []
+    rows, head_of_tissues, rows_of_tissues = [], [], []
     for truth in truths:
         case, white_case = (made(quietvox, truth, kind, RICIAN_LEVEL, seed) for kind in ("rician", "white"))
         clean, sigma = case.clean, case.amount(case.clean)
         flat = flat_parts(clean, 0.5 * sigma)
         air = flat & (clean < 0.05 * sigma)
         tissues = tissues_of(clean) if truth == truths[0] else []
-        head_of_tissues = [f"{clean[tissue].mean() / sigma:.1f}" for tissue in tissues] or head_of_tissues
+        head_of_tissues += [f"{clean[tissue].mean() / sigma:.1f}" for tissue in tissues]
         for name, words in MAGNITUDES.items():
             image, _ = filtered(quietvox, words, case.noisy)
             of_white, _ = filtered(quietvox, words[:1], white_case.noisy)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <ranges>
 #include <utility>
@@ -65,9 +64,10 @@ void PieceKeeper::read(VolumeView<float> slices) {
 
 std::shared_ptr<const std::vector<VolumePiece>> PieceKeeper::pieces_of_object() const {
   constexpr double most_lowest = 0.05;  // of a piece's voxels: more are a background that was cut out
-  constexpr double dark = 0.15;         // of the way from the lowest voxel to the brightest piece
+  constexpr double dark = 0.15;         // of the way from air to the brightest piece
+  constexpr double most_of_air = 0.3;   // of the brightest piece: air is about 0, or below
   constexpr std::size_t fewest = 2;
-  const std::size_t most = is_image(extent()) ? 24 : 5;  // a few parts of an image show no edges
+  const std::size_t most = is_image(extent()) ? 24 : 5;  // few parts of an image may miss its edges
   if (header().object_is_dark) return nullptr;
   const auto is_whole = [](const VolumePiece& piece) {
     if (!std::ranges::all_of(piece.voxels, [](float voxel) { return std::isfinite(voxel); })) return false;
@@ -81,7 +81,7 @@ std::shared_ptr<const std::vector<VolumePiece>> PieceKeeper::pieces_of_object() 
   if (whole.size() < fewest) return nullptr;
   const auto [darkest, brightest] =
       std::ranges::minmax(whole | std::views::transform([](const VolumePiece* piece) { return mean_of(*piece); }));
-  const double air = darkest + dark * (brightest - darkest);
+  const double air = darkest < most_of_air * brightest ? darkest + dark * (brightest - darkest) : darkest;
   std::erase_if(whole, [air](const VolumePiece* piece) { return mean_of(*piece) < air; });
   if (whole.size() < fewest) return nullptr;
   std::vector<VolumePiece> kept;

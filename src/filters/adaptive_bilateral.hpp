@@ -63,8 +63,8 @@ struct AdaptiveBilateralParams {
         field("regularisation", &P::regularisation, {0, 1e30}, "intensity^2",
               "Rule two-pass: added to the variance of the first pass; auto: 0.01 (intensity range / 255)^2."),
         field("domain-sigma", &P::domain_sigma, {1e-6, 1e6}, "mm",
-              "Standard deviation of the spatial weight per axis; auto: as in bilateral with rule variance, else an "
-              "in-plane voxel, and more where the noise is correlated."),
+              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the "
+              "noise is correlated; where both bounds are automatic, by rule variance, tried as in bilateral."),
         field("radius", &P::radius, {0, BilateralParams::largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &P::truncate, {0.1, 10}, "domain-sigma",

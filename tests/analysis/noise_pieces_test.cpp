@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "core/memory_volume.hpp"
@@ -37,6 +37,19 @@ TEST(NoisePieces, AirIsNoPartOfTheObjectHoweverStrongTheNoiseIs) {
     EXPECT_EQ(pieces->size(), 5U);
     for (const VolumePiece& piece : *pieces) EXPECT_LT(piece.origin.x, 64) << sigma;
   }
+}
+
+TEST(NoisePieces, DarkTissueIsNotTakenForAir) {
+  Volume volume({96, 96, 48}, {1, 1, 1}, 600);
+  for (std::int64_t i = 0; i < volume.extent.voxels(); ++i) {
+    if (i % 96 < 48) volume.voxels[static_cast<std::size_t>(i)] = 400;
+  }
+  const auto pieces = pieces_of(with_white_noise(volume, 20, 5));
+  ASSERT_TRUE(pieces);
+  EXPECT_TRUE(std::ranges::any_of(*pieces, [](const VolumePiece& piece) { return piece.origin.x < 16; }));
+  const auto two = pieces_of(with_white_noise(Volume({60, 40, 20}, {1, 1, 1}, 500), 20, 6));
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->size(), 2U);
 }
 
 TEST(NoisePieces, AnImageHasMany) {

@@ -3,10 +3,8 @@
 #include "filters/bilateral.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "filters/bilateral/tiled.hpp"
 #include "filters/bilateral/try_windows.hpp"
@@ -53,7 +51,7 @@ double range_sigma_for(const NoiseModel& noise) {
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   BilateralParams params = *this;
-  std::optional<NoiseModel> noise = params.resolve_window(facts, name);
+  std::optional<NoiseModel> noise = params.resolve_window(facts, name, !range_sigma);
   if (!range_sigma && !noise) noise = facts.noise_for("range-sigma");
   if (!range_sigma && noise) {
     params.range_sigma = range_sigma_for(*noise);
@@ -69,7 +67,8 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   return params;
 }
 
-std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {
+std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter,
+                                                          bool tries_others) {
   constexpr double widest = 1.6;  // in-plane voxels
   std::optional<NoiseModel> noise;
   if (domain_sigma) {
@@ -87,7 +86,7 @@ std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& fac
     const double voxel = facts.in_plane_spacing();
     noise = facts.noise_for("domain-sigma");
     if (!radius && !noise) noise = facts.noise_for("radius");
-    const double reach = (is_large_image(facts.extent) ? widest_tried : 1) * widest * voxel;
+    const double reach = (tries_others && is_large_image(facts.extent) ? widest_tried : 1) * widest * voxel;
     widest_radius_ = automatic_radius(facts, {reach, reach, reach}, truncate);
     if (noise) {
       // A mean of voxels that hold the same noise takes none of it away.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -47,24 +48,18 @@ class ExpectedError {
   std::vector<Piece> pieces_;
 };
 
-/// In an image wide windows take little time. Parts of a small one are too small to try them.
-constexpr bool is_large_image(const Extent& extent) {
-  constexpr std::int64_t least = 192;
-  return extent.z == 1 && extent.x >= least && extent.y >= least;
-}
+/// By how much an expected error must be less to count: a share of it, and so much besides.
+struct Gain {
+  double share = 0.02, besides = 0.005;
+};
 
-/// By how much the error must be less, since it is not known better, and since the parts that parameters are tried on
-/// may hold fewer edges than the rest.
-constexpr double clearly_better = 0.98, very_clearly_better = 0.8;
-
-/// The best of `others` if the error that it leaves is `clearly` less, this many times that of `usual`, else `usual`.
+/// The best of `others` if it is better than `usual` by that `gain`, else `usual`.
 /// `by_noise`: the parameters that are in proportion to the noise of a piece.
 template <class Params>
 Params best_of(const ExpectedError& error, Params usual, const std::vector<Params>& others,
                void (*kernel)(VolumeView<const float>, VolumeView<float>, const Params&, const Execution&),
                std::initializer_list<std::optional<double> Params::*> by_noise, const Execution& execution,
-               double clearly) {
-  constexpr double by_chance = 0.005;
+               const Gain& gain = {}) {
   const auto error_of = [&](const Params& params) {
     return error([&](VolumeView<const float> in, VolumeView<float> out, double level) {
       Params here = params;
@@ -74,7 +69,8 @@ Params best_of(const ExpectedError& error, Params usual, const std::vector<Param
       kernel(in, out, here, execution);
     });
   };
-  double least = clearly * error_of(usual) - by_chance;
+  const double left_by_usual = error_of(usual);  // may lie below 0 by chance
+  double least = left_by_usual - gain.share * std::abs(left_by_usual) - gain.besides;
   for (const Params& other : others) {
     if (const double left = error_of(other); left < least) {
       least = left;

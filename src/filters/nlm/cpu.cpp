@@ -402,7 +402,7 @@ void NlmParams::try_out(const NoiseModel& noise, const VolumeFacts& facts, bool 
     for (int axis = 0; axis < 3; ++axis) window[axis] = std::min(window[axis], 2);
     if (window != **search_radius) others.push_back(near);
   }
-  *this = best_of(*error, *this, others, nlm_cpu, {&NlmParams::sigma}, facts.execution, clearly_better);
+  *this = best_of(*error, *this, others, nlm_cpu, {&NlmParams::sigma}, facts.execution);
 }
 
 std::size_t NlmParams::working_bytes(const Extent& extent, int threads) const {

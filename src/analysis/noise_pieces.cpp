@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 namespace quietvox {
 namespace {
 
-bool is_image(const Extent& extent) { return extent.z == 1; }
+constexpr std::int64_t most_along = 3;
 
 /// Large enough for voxels in the middle to be filtered as in the whole volume.
 Extent size_of_piece(const Extent& extent) {
@@ -23,9 +23,8 @@ Extent size_of_piece(const Extent& extent) {
 
 Extent count_of_pieces(const Extent& extent) {
   const Extent size = size_of_piece(extent);
-  const std::int64_t most = is_image(extent) ? 8 : 3;  // along each axis
   Extent count;
-  for (int axis = 0; axis < 3; ++axis) count[axis] = std::min(most, extent[axis] / size[axis]);
+  for (int axis = 0; axis < 3; ++axis) count[axis] = std::min(most_along, extent[axis] / size[axis]);
   return count;
 }
 
@@ -64,10 +63,8 @@ void PieceKeeper::read(VolumeView<float> slices) {
 
 std::shared_ptr<const std::vector<VolumePiece>> PieceKeeper::pieces_of_object() const {
   constexpr double most_lowest = 0.05;  // of a piece's voxels: more are a background that was cut out
-  constexpr double dark = 0.15;         // of the way from air to the brightest piece
-  constexpr double most_of_air = 0.3;   // of the brightest piece: air is about 0, or below
-  constexpr std::size_t fewest = 2;
-  const std::size_t most = is_image(extent()) ? 24 : 5;  // few parts of an image may miss its edges
+  constexpr double dark = 0.15;         // of the way from the lowest voxel to the brightest piece
+  constexpr std::size_t fewest = 2, most = 5;
   if (header().object_is_dark) return nullptr;
   const auto is_whole = [](const VolumePiece& piece) {
     if (!std::ranges::all_of(piece.voxels, [](float voxel) { return std::isfinite(voxel); })) return false;
@@ -79,9 +76,12 @@ std::shared_ptr<const std::vector<VolumePiece>> PieceKeeper::pieces_of_object() 
     if (is_whole(piece)) whole.push_back(&piece);
   }
   if (whole.size() < fewest) return nullptr;
-  const auto [darkest, brightest] =
-      std::ranges::minmax(whole | std::views::transform([](const VolumePiece* piece) { return mean_of(*piece); }));
-  const double air = darkest < most_of_air * brightest ? darkest + dark * (brightest - darkest) : darkest;
+  double lowest = std::numeric_limits<double>::infinity(), brightest = -lowest;
+  for (const VolumePiece* const piece : whole) {
+    lowest = std::min(lowest, static_cast<double>(*std::ranges::min_element(piece->voxels)));
+    brightest = std::max(brightest, mean_of(*piece));
+  }
+  const double air = lowest + dark * (brightest - lowest);
   std::erase_if(whole, [air](const VolumePiece* piece) { return mean_of(*piece) < air; });
   if (whole.size() < fewest) return nullptr;
   std::vector<VolumePiece> kept;

@@ -21,7 +21,7 @@ class PieceKeeper final : public VolumeSource {
   HeaderFacts header() const override { return source_.header(); }
   void read(VolumeView<float> slices) override;
 
-  /// Once it was read: some that lie in the object, hold no missing voxel and no cut-out background; null where the
+  /// Once it was read: a few that lie in the object, hold no missing voxel and no cut-out background; null where the
   /// object is dark, or fewer than two are left.
   std::shared_ptr<const std::vector<VolumePiece>> pieces_of_object() const;
 

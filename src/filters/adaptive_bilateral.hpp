@@ -54,17 +54,17 @@ struct AdaptiveBilateralParams {
         field("kappa", &P::kappa, {1e-3, 100}, "", "Rule variance: range sigma / local standard deviation."),
         field("lowest-range-sigma", &P::lowest_range_sigma, {0, 1e30}, "intensity",
               "Rule variance: the least range sigma; auto: half the measured noise of each voxel, "
-              "times 0.7 to 2 if that leaves less error."),
+              "times 0.7 to 1.5 if that leaves less error."),
         field("highest-range-sigma", &P::highest_range_sigma, {0, 1e30}, "intensity",
               "Rule variance: the largest range sigma; auto: three times the measured noise of each voxel, "
-              "times 0.7 to 2 if that leaves less error."),
+              "times 0.7 to 1.5 if that leaves less error."),
         field("range-sigma", &P::range_sigma, {0, 1e30}, "intensity",
               "Rule two-pass: range sigma of the first pass; auto: as in bilateral where the noise is strongest."),
         field("regularisation", &P::regularisation, {0, 1e30}, "intensity^2",
               "Rule two-pass: added to the variance of the first pass; auto: 0.01 (intensity range / 255)^2."),
         field("domain-sigma", &P::domain_sigma, {1e-6, 1e6}, "mm",
-              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the "
-              "noise is correlated; where both bounds are automatic, by rule variance, tried as in bilateral."),
+              "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, and more where the noise is "
+              "correlated; where both bounds are automatic, times 0.6 to 1 if that leaves less error."),
         field("radius", &P::radius, {0, BilateralParams::largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
         field("truncate", &P::truncate, {0.1, 10}, "domain-sigma",

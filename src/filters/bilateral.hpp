@@ -48,12 +48,10 @@ struct BilateralParams {
     return std::tuple{
         field("domain-sigma", &BilateralParams::domain_sigma, {1e-6, 1e6}, "mm",
               "Standard deviation of the spatial weight per axis; auto: an in-plane voxel, more where the noise is "
-              "correlated; with an automatic range-sigma 0.6 to 1 times that, or to 2.5 times in one slice of 192 x "
-              "192 voxels "
-              "or more, if that leaves less error."),
+              "correlated, times 0.6 to 1 if that leaves less error."),
         field("range-sigma", &BilateralParams::range_sigma, {0, 1e30}, "intensity",
               "Standard deviation of the intensity weight; auto: 2 to 3.5 times the measured noise of each voxel, "
-              "most where noise is stronger than structure, times 0.7 to 2 if that leaves less error; 0 changes "
+              "most where noise is stronger than structure, times 0.7 to 1.5 if that leaves less error; 0 changes "
               "nothing."),
         field("radius", &BilateralParams::radius, {0, largest_radius}, "voxel",
               "Half width of the window per axis; auto: truncate x domain-sigma, at most the volume."),
@@ -70,9 +68,9 @@ struct BilateralParams {
 
   BilateralParams resolved(const VolumeFacts&) const;
   /// Resolves domain_sigma and radius on behalf of `filter`, by the noise where they are automatic; that is returned
-  /// where it was asked for and is known. `tries_others`: a wider window may replace it. Throws Error(invalid_argument)
-  /// where an automatic window is wider than `radius` may be.
-  std::optional<NoiseModel> resolve_window(const VolumeFacts&, std::string_view filter, bool tries_others);
+  /// where it was asked for and is known. Throws Error(invalid_argument) where an automatic window is wider than
+  /// `radius` may be.
+  std::optional<NoiseModel> resolve_window(const VolumeFacts&, std::string_view filter);
   /// Of resolved parameters; as far as any noise makes it reach where that is not known yet.
   constexpr Radius3 halo() const { return radius.value_or(widest_radius_); }
   constexpr std::string_view window_field() const { return "radius"; }

@@ -205,114 +205,19 @@ TEST(ExpectedError, ChoosesWhatIsNearTheBestOfAGrid) {
   }
 }
 
-/// Cells of two values by chance, and noise of three sigmas in its pieces.
-struct CheckedImage {
-  Volume noisy;
-  NoiseModel noise{.sigma = 3 * sigma, .contrast = 4 * sigma};
-
-  CheckedImage(const Extent& size, std::int64_t cell) : noisy(size) {
-    std::mt19937 random(7);
-    std::vector<bool> is_bright(1 << 16);
-    for (std::size_t i = 0; i < is_bright.size(); ++i) is_bright[i] = random() % 2 == 0;
-    for (std::int64_t i = 0; i < size.voxels(); ++i) {
-      const std::int64_t x = i % size.x, y = i / size.x % size.y, z = i / size.slice();
-      noisy.voxels[static_cast<std::size_t>(i)] =
-          is_bright[static_cast<std::size_t>(x / cell + y / cell * 100 + z / cell * 171)] ? 600 : 400;
-    }
-    noisy = with_white_noise(noisy, 3 * sigma, 95);
-    for (std::int64_t y = 0; y + 64 <= std::max(size.y, size.z); y += 64) {
-      for (std::int64_t x = 0; x + 64 <= std::max(size.x, size.y); x += 64) pieces_at(x, y);
-    }
-    noise.pieces = std::make_shared<const std::vector<VolumePiece>>(std::move(pieces_));
-  }
-  VolumeFacts facts() const {
-    return {noisy.extent, {1, 1, 1}, [this] { return noise; }};
-  }
-
- private:
-  void pieces_at(std::int64_t u, std::int64_t v) {
-    const Extent& size = noisy.extent;
-    const Index3 origin = size.z == 1 ? Index3{u, v, 0} : Index3{0, u, v};
-    const Extent part = size.z == 1 ? Extent{64, 64, 1} : Extent{1, 64, 64};
-    pieces_.push_back({origin, part, box_of(noisy, origin, part).voxels});
-  }
-
-  std::vector<VolumePiece> pieces_;
-};
-
-/// In grains a wide window is worth nothing; in what is smooth it is, even beside a few edges.
-TEST(ExpectedError, AWideWindowIsTriedInALargeImage) {
-  const auto automatic = [](const CheckedImage& image) {
-    return std::pair(*BilateralParams{}.resolved(image.facts()).domain_sigma,
-                     *AdaptiveBilateralParams{}.resolved(image.facts()).domain_sigma);
-  };
-  const Triple<double> widest{2.5, 2.5, 2.5};
-  EXPECT_EQ(automatic(CheckedImage({256, 256, 1}, 50)), std::pair(widest, widest));
-  EXPECT_EQ(automatic(CheckedImage({1, 256, 256}, 50)), std::pair(widest, widest)) << "however it lies";
-  const auto of_grains = automatic(CheckedImage({256, 256, 1}, 3));
-  EXPECT_LE(of_grains.first.x, 1);
-  EXPECT_LE(of_grains.second.x, 1);
-  const auto of_small = automatic(CheckedImage({128, 256, 1}, 50));
-  EXPECT_LE(of_small.first.x, 1) << "parts are too small to tell";
-  EXPECT_LE(of_small.second.x, 1);
-}
-
-/// Memory is planned before the noise is known.
-TEST(ExpectedError, NoWindowThatIsTriedIsWiderThanPlanned) {
-  const CheckedImage image({256, 256, 1}, 50);
-  const VolumeFacts unknown{image.noisy.extent, {1, 1, 1}}, known = image.facts();
-  const auto check = [&](const auto& params) {
-    const Radius3 planned = params.resolved(unknown).halo(), actual = params.resolved(known).halo();
-    for (int axis = 0; axis < 3; ++axis) EXPECT_GE(planned[axis], actual[axis]) << axis;
-    EXPECT_EQ(actual, (Radius3{7, 7, 0}));
-  };
-  check(BilateralParams{});
-  check(AdaptiveBilateralParams{});
-}
-
-TEST(ExpectedError, WhatIsGivenStaysInALargeImage) {
-  const CheckedImage image({256, 256, 1}, 50);
-  const auto check = [&](auto params) {
-    params.domain_sigma = {1.2, 1.2, 1.2};
-    EXPECT_EQ(*params.resolved(image.facts()).domain_sigma, (Triple<double>{1.2, 1.2, 1.2}));
-    params.domain_sigma.reset();
-    params.radius = {2, 3, 0};
-    EXPECT_EQ(params.resolved(image.facts()).halo(), (Radius3{2, 3, 0}));
-    params.radius.reset();
-    params.truncate = 10;
-    EXPECT_LE(params.resolved(image.facts()).domain_sigma->x, 1) << "wider ones see beyond a part";
-  };
-  check(BilateralParams{});
-  check(AdaptiveBilateralParams{});
-  BilateralParams range_given;
-  range_given.range_sigma = 50;
-  EXPECT_EQ(range_given.resolved(image.facts()).halo(), (Radius3{3, 3, 0}));
-  EXPECT_EQ(*range_given.resolved(image.facts()).range_sigma, 50);
-  AdaptiveBilateralParams bound_given;
-  bound_given.lowest_range_sigma = 5;
-  EXPECT_EQ(bound_given.resolved(image.facts()).halo(), (Radius3{3, 3, 0}));
-  EXPECT_EQ(*bound_given.resolved(image.facts()).highest_range_sigma, 9 * sigma);
-}
-
-/// An estimate may lie below 0, where a share of it is no gain.
-TEST(ExpectedError, AGainIsAskedForBelowZeroToo) {
-  NoiseModel noise = noise_of(with_white_noise(Volume(extent, {1, 1, 1}, 500), sigma, 96));
-  noise.sigma = 1.1 * sigma;
-  const VolumeFacts facts{extent, {1, 1, 1}};
-  const auto error = ExpectedError::of(noise, facts, {4, 4, 4});
-  ASSERT_TRUE(error);
-  const BilateralParams usual = bilateral_of(1, 60), other = bilateral_of(1.02, 60);
-  const auto best = best_of<BilateralParams>(*error, usual, {other}, bilateral_cpu, {}, {}, {.share = 0.2});
-  EXPECT_EQ(*best.domain_sigma, *usual.domain_sigma);
-}
-
 TEST(ExpectedError, ChangesNoParameterThatIsGivenAndHeedsTheMap) {
   const Volume noisy = with_white_noise(waves(), sigma, 94);
   NoiseModel noise = noise_of(noisy);
   const VolumeFacts facts{extent, {1, 1, 1}, [&] { return noise; }};
   const BilateralParams automatic = BilateralParams{}.resolved(facts);
   EXPECT_LT(automatic.domain_sigma->x, 1);
-  EXPECT_LT(AdaptiveBilateralParams{}.resolved(facts).domain_sigma->x, 1);
+  const AdaptiveBilateralParams adaptive = AdaptiveBilateralParams{}.resolved(facts);
+  EXPECT_LT(adaptive.domain_sigma->x, 1);
+  EXPECT_NE(*adaptive.highest_range_sigma, 3 * sigma);
+  AdaptiveBilateralParams bound_given;
+  bound_given.highest_range_sigma = 3 * sigma;
+  EXPECT_EQ(*bound_given.resolved(facts).domain_sigma, (Triple<double>{1, 1, 1}));
+  EXPECT_EQ(*bound_given.resolved(facts).lowest_range_sigma, 0.5 * sigma);
   BilateralParams given;
   given.domain_sigma = {1, 1, 1};
   given.radius = {2, 2, 1};
@@ -325,6 +230,7 @@ TEST(ExpectedError, ChangesNoParameterThatIsGivenAndHeedsTheMap) {
   noise.map = {{{1, 1, 1}}, {2}};
   const BilateralParams mapped = BilateralParams{}.resolved(facts);
   EXPECT_EQ(*mapped.domain_sigma, *automatic.domain_sigma);
+  EXPECT_EQ(*AdaptiveBilateralParams{}.resolved(facts).domain_sigma, *adaptive.domain_sigma);
 }
 
 }  // namespace

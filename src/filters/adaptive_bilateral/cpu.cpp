@@ -61,8 +61,7 @@ RatesOfTile two_pass_rule(const AdaptiveBilateralParams& params) {
 AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& facts) const {
   AdaptiveBilateralParams params = *this;
   BilateralParams window = with_range_sigma(0);
-  const bool tries_windows = rule == RangeRule::variance && !lowest_range_sigma && !highest_range_sigma;
-  std::optional<NoiseModel> noise = window.resolve_window(facts, name, tries_windows);
+  std::optional<NoiseModel> noise = window.resolve_window(facts, name);
   const auto needed_for = [&](std::string_view field) {
     if (!noise) noise = facts.noise_for(field);
   };
@@ -73,11 +72,12 @@ AdaptiveBilateralParams AdaptiveBilateralParams::resolved(const VolumeFacts& fac
     if (!lowest_range_sigma) needed_for("lowest-range-sigma");
     if (!highest_range_sigma) needed_for("highest-range-sigma");
     if (noise && !(lowest_range_sigma && highest_range_sigma)) {
-      const double sigma = noise->trusted_sigma(), strongest = tries_windows ? sigma : sigma * noise->map.largest();
+      const bool follows_map = !lowest_range_sigma && !highest_range_sigma;
+      const double sigma = noise->trusted_sigma(), strongest = follows_map ? sigma : sigma * noise->map.largest();
       if (!lowest_range_sigma)
         params.lowest_range_sigma = std::min(0.5 * sigma, highest_range_sigma.value_or(INFINITY));
       if (!highest_range_sigma) params.highest_range_sigma = std::max(3 * strongest, *params.lowest_range_sigma);
-      if (tries_windows) {
+      if (follows_map) {
         params.map = noise->map;
         params.volume = facts.extent;
         params = with_best_window(

@@ -51,7 +51,7 @@ double range_sigma_for(const NoiseModel& noise) {
 
 BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   BilateralParams params = *this;
-  std::optional<NoiseModel> noise = params.resolve_window(facts, name, !range_sigma);
+  std::optional<NoiseModel> noise = params.resolve_window(facts, name);
   if (!range_sigma && !noise) noise = facts.noise_for("range-sigma");
   if (!range_sigma && noise) {
     params.range_sigma = range_sigma_for(*noise);
@@ -67,8 +67,7 @@ BilateralParams BilateralParams::resolved(const VolumeFacts& facts) const {
   return params;
 }
 
-std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter,
-                                                          bool tries_others) {
+std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& facts, std::string_view filter) {
   constexpr double widest = 1.6;  // in-plane voxels
   std::optional<NoiseModel> noise;
   if (domain_sigma) {
@@ -86,8 +85,7 @@ std::optional<NoiseModel> BilateralParams::resolve_window(const VolumeFacts& fac
     const double voxel = facts.in_plane_spacing();
     noise = facts.noise_for("domain-sigma");
     if (!radius && !noise) noise = facts.noise_for("radius");
-    const double reach = (tries_others && is_large_image(facts.extent) ? widest_tried : 1) * widest * voxel;
-    widest_radius_ = automatic_radius(facts, {reach, reach, reach}, truncate);
+    widest_radius_ = automatic_radius(facts, {widest * voxel, widest * voxel, widest * voxel}, truncate);
     if (noise) {
       // A mean of voxels that hold the same noise takes none of it away.
       const Triple<double> length = noise->trusted_sigma() > 0 ? noise->spectrum.length() : Triple<double>{1, 1, 1};

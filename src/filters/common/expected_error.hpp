@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -48,18 +47,13 @@ class ExpectedError {
   std::vector<Piece> pieces_;
 };
 
-/// By how much an expected error must be less to count: a share of it, and so much besides.
-struct Gain {
-  double share = 0.02, besides = 0.005;
-};
-
-/// The best of `others` if it is better than `usual` by that `gain`, else `usual`.
-/// `by_noise`: the parameters that are in proportion to the noise of a piece.
+/// The best of `others` if it is better than `usual` by more than chance, else `usual`. `by_noise`: the parameters that
+/// are in proportion to the noise of a piece.
 template <class Params>
 Params best_of(const ExpectedError& error, Params usual, const std::vector<Params>& others,
                void (*kernel)(VolumeView<const float>, VolumeView<float>, const Params&, const Execution&),
-               std::initializer_list<std::optional<double> Params::*> by_noise, const Execution& execution,
-               const Gain& gain = {}) {
+               std::initializer_list<std::optional<double> Params::*> by_noise, const Execution& execution) {
+  constexpr double clearly = 0.98, by_chance = 0.005;
   const auto error_of = [&](const Params& params) {
     return error([&](VolumeView<const float> in, VolumeView<float> out, double level) {
       Params here = params;
@@ -69,8 +63,7 @@ Params best_of(const ExpectedError& error, Params usual, const std::vector<Param
       kernel(in, out, here, execution);
     });
   };
-  const double left_by_usual = error_of(usual);  // may lie below 0 by chance
-  double least = left_by_usual - gain.share * std::abs(left_by_usual) - gain.besides;
+  double least = clearly * error_of(usual) - by_chance;
   for (const Params& other : others) {
     if (const double left = error_of(other); left < least) {
       least = left;

@@ -233,15 +233,15 @@ TEST_F(Tools, InfoTellsWhatDefaultsBecomeInARun) {
 /// What a filter takes for the standard deviation of the noise of an image, by default.
 double sigma_taken(const Json& filter, const Json& noise) {
   const Json& values = filter["parameters"];
-  if (filter["name"] == "bilateral") {  // times the factor that was best of those that are tried
+  const bool is_bilateral = filter["name"] == "bilateral", is_adaptive = filter["name"] == "adaptive-bilateral";
+  if (is_bilateral || is_adaptive) {  // times the factor that was best of those that are tried
     const double sigma = noise["sigma"], contrast = noise["contrast"];
-    const double usual = std::clamp(3.2 * std::pow(contrast / sigma, -0.2), 2.0, 3.5);
-    const double factor = values["range_sigma"].get<double>() / (usual * sigma);
+    const double usual = is_adaptive ? 0.5 : std::clamp(3.2 * std::pow(contrast / sigma, -0.2), 2.0, 3.5);
+    const double factor = values[is_adaptive ? "lowest_range_sigma" : "range_sigma"].get<double>() / (usual * sigma);
     constexpr std::array tried{0.7, 0.85, 1.0, 1.2, 1.5};
     EXPECT_TRUE(std::ranges::any_of(tried, [&](double one) { return std::abs(factor - one) < 1e-4; })) << factor;
     return sigma;
   }
-  if (filter["name"] == "adaptive-bilateral") return values["lowest_range_sigma"].get<double>() * 2;
   return values["sigma"];
 }
 

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "cuda/pipeline.hpp"
 #include "cuda/registry.hpp"
@@ -19,7 +21,7 @@ const BackendEntry<LaunchContext>* find(const Filter& filter) { return find_entr
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int index) : devices_(open_devices(index)) {}
+  explicit CudaBackend(std::vector<std::unique_ptr<Device>> devices) : devices_(std::move(devices)) {}
 
   std::string name() const override {
     if (devices_.size() == 1) {
@@ -90,6 +92,14 @@ class CudaBackend final : public Backend {
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> make_cuda_backend(int device) { return std::make_unique<cuda::CudaBackend>(device); }
+std::unique_ptr<Backend> make_cuda_backend(int device) {
+  return std::make_unique<cuda::CudaBackend>(cuda::open_devices(device));
+}
+
+std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices) {
+  std::vector<std::unique_ptr<cuda::Device>> opened;
+  for (const int device : devices) opened.push_back(std::move(cuda::open_devices(device).front()));
+  return std::make_unique<cuda::CudaBackend>(std::move(opened));
+}
 
 }  // namespace quietvox

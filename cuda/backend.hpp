@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "core/backend.hpp"
 
@@ -11,5 +12,8 @@ namespace quietvox {
 /// The CUDA backend on `device` (-1: all of this host). Throws Error(device) with the reason where there is none; a
 /// build without CUDA has none.
 std::unique_ptr<Backend> make_cuda_backend(int device);
+
+/// On these devices, each of which takes a share of the slices. A device may be named more than once.
+std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices);
 
 }  // namespace quietvox

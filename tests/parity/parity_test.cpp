@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 #include "core/filled_source.hpp"
 #include "core/pipeline.hpp"
 #include "core/provenance.hpp"
+#include "cuda/backend.hpp"
 #include "filters/registry.hpp"
 #include "parity/cases.hpp"
 #include "support/instruction_sets.hpp"
@@ -268,6 +271,32 @@ TEST_P(IntegerParity, IntegersComeOutAsTheFloatsDo) {
     });
   }
 }
+
+using GpuParity = Parity;
+
+/// A machine of one GPU tells as well as others how slices are shared out. Where there are more, all take part.
+TEST_P(GpuParity, GpusNeverChangeAByte) {
+  const std::unique_ptr<const Backend> one = make_cuda_backend(0), two_shares = make_cuda_backend(std::array{0, 0}),
+                                       five_shares = make_cuda_backend(std::array{0, 0, 0, 0, 0});
+  const Volume volume = volume_with_holes(extent, 12);
+  for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
+    const FilterConfig resolved = resolved_for(settings, volume, *backend);
+    const Volume expected = filtered(*one, resolved, volume);
+    for (const Backend* const shared : {backend, two_shares.get(), five_shares.get()}) {
+      EXPECT_TRUE(same_bytes(expected, filtered(*shared, resolved, volume)))
+          << shared->name() << ", " << describe_chain(std::vector{resolved});
+    }
+  }
+}
+
+std::vector<ParityCase> cases_of(const std::string& backend) {
+  std::vector<ParityCase> cases = parity_cases();
+  std::erase_if(cases, [&](const ParityCase& c) { return c.backend != backend; });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Filters, GpuParity, testing::ValuesIn(cases_of("cuda")),
+                         [](const auto& test) { return case_name(test.param); });
 
 INSTANTIATE_TEST_SUITE_P(Filters, Parity, testing::ValuesIn(parity_cases()),
                          [](const auto& test) { return case_name(test.param); });

@@ -74,8 +74,8 @@ and BM3D use the threads that they like.
 ## Rician noise
 
 9 % of the range; nothing is given but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
-where there is no signal, in sigma; magnitudes begin with 1.25. Without air, `denoise` cannot tell that noise is
-Rician. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma, and in parentheses the
+where there is no signal, in sigma; magnitudes begin with 1.25. Without air, as in a part of a file, `denoise` cannot
+tell that noise is Rician; with air, as scanners write it (whole), it can. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma, and in parentheses the
 same with white noise: what is there too comes from smoothing. balls: balls of flat tissue, of 2, 2.5, 3, 4 and 6 sigma,
 in a body of 11.
 
@@ -310,6 +310,12 @@ def write_truth(quietvox, text):
     return name, part
 
 
+def write_whole(quietvox, text):
+    """The file of which TRUTH is a part, as a truth of its own; returns its name."""
+    whole = text.partition("@")[0].replace("=", ", whole=", 1)
+    return write_truth(quietvox, whole)[0]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("quietvox", type=pathlib.Path)
@@ -334,7 +340,8 @@ def main():
                  for name, row in rows.items()]
         rates = [[name, f"{row[largest][1]:.2g}"] for name, row in rows.items() if largest in row and row[largest][1]]
         volumes = [truth for truth in truths if "mammogram" not in truth]
-        of_magnitudes, of_tissues = rician(quietvox, [*volumes, write_balls(quietvox)], arguments.seed)
+        wholes = [write_whole(quietvox, text) for text in arguments.truths if "@" in text]
+        of_magnitudes, of_tissues = rician(quietvox, [*volumes, *wholes, write_balls(quietvox)], arguments.seed)
         peers = {}
         for package in ("bm4d", "bm3d", "dipy", "antspyx"):
             peers |= quality.installed([package]) or {}

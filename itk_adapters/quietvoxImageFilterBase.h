@@ -57,8 +57,8 @@ concept PerAxis = (length_of_array<T>() == VDimension) || std::is_arithmetic_v<T
  * once, where slices lie along x or y.
  *
  * An image is filtered by itself: the noise of a series is measured in each volume alone, and blank slices are
- * filtered like all others, unlike in the program and denoise(DenoiseRequest), which also know labels and phases and
- * refuse them.
+ * filtered like all others, unlike in the program and denoise(DenoiseRequest). Labels and phases are refused only where
+ * a SeriesImageSource upstream says that they are some; the program leaves such volumes of a scan as they are.
  *
  * Errors are itk::ExceptionObject, thrown by the setters where a value is out of its range. AbortGenerateData ends
  * Update() with itk::ProcessAborted. The largest number of threads is GetNumberOfWorkUnits(). */

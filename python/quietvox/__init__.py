@@ -8,8 +8,8 @@
 
 The axes of a volume are z, y, x, as in arrays of SimpleITK and in stacks of slices; those of an image are y, x. For
 arrays of nibabel give axes="xyz". What is given per axis, such as `spacing` or `radius=(0, 1, 1)`, is in the order of
-the array's axes: `spacing=image.GetSpacing()[::-1]` in SimpleITK, `spacing=image.header.get_zooms()[:3]` in nibabel.
-Texts, such as "1x1x0", and dictionaries are in the order x, y, z.
+the array's axes: `spacing=image.GetSpacing()[::-1]` in SimpleITK, `spacing=nibabel.affines.voxel_sizes(image.affine)`
+in nibabel. Texts, such as "1x1x0", are in the order x, y, z, and so are lists in the dictionaries that are returned.
 
 An array of four axes holds the volumes of a series, such as times, directions of diffusion or echoes: t, z, y, x, or of
 nibabel x, y, z, t. They are filtered one by one; others of the series help to tell the noise of each. What is given per
@@ -37,7 +37,11 @@ __version__ = _quietvox.version
 
 
 class Filter:
-    """A filter with its parameters, for denoise() and denoise_scan(): Filter("median", radius=1)."""
+    """A filter with its parameters, for denoise() and denoise_scan(): Filter("median", radius=1).
+
+    Numbers per axis are in the order of the array's axes in denoise(), and along x, y, z in denoise_scan(). A text, such
+    as radius="1x1x0", is along x, y, z in both.
+    """
 
     def __init__(self, name, **parameters):
         if not isinstance(name, str):
@@ -91,7 +95,8 @@ def denoise(
     threads: of the CPU; 0 (default): one per core.
     memory_limit: of the whole process, in MiB.
     progress: called with the fraction that is done. What it raises ends the run, unless that has just been done.
-    report: True to return a dictionary besides, which says what was done; of a series, for each of its `volumes`.
+    report: True to return a dictionary besides, which says what was done; of a series, for each of its `volumes`. Its
+        lists are along x, y, z, as in the JSON of the program: to give one again, make it a text, "1x1x0".
     """
     return _denoise(
         volume,
@@ -286,6 +291,8 @@ def _offset(volume):
 def _real_array(array, name):
     if isinstance(array, numpy.ma.MaskedArray):
         raise TypeError(f"{name}: masked arrays are not taken; give array.astype(float).filled(numpy.nan)")
+    if hasattr(array, "GetSpacing") and not hasattr(array, "__array__"):  # NumPy would take it voxel by voxel
+        raise TypeError(f"{name}: give an array, such as SimpleITK.GetArrayFromImage(image), not an image")
     array = numpy.asarray(array)
     if array.dtype.kind not in "biuf" or array.ndim == 0:
         what = f"of {array.dtype}" if array.ndim else reprlib.repr(array.item())

@@ -37,7 +37,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& name : names) {
-    const bool begins = word.size() >= 4 && name.starts_with(word);
+    const bool begins = word.size() >= 3 && name.starts_with(word);
     const std::size_t distance = begins ? 1 : edit_distance(word, name);
     const bool is_shorter = begins && distance == best_distance && name.size() < best.size();
     if ((distance < best_distance || is_shorter) && distance < name.size()) {

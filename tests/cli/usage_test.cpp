@@ -110,6 +110,7 @@ TEST(Usage, UnknownCommandsGetAHint) {
   expect_usage_error({}, "no command");
   expect_usage_error({"medain", "a", "b"}, "did you mean 'median'?");
   expect_usage_error({"bilatral"}, "did you mean 'bilateral'?");
+  expect_usage_error({"med", "a", "b"}, "did you mean 'median'?");
   expect_usage_error({"median", "a", "b", "--forc"}, "did you mean '--force'?");
   expect_usage_error({"add_noise"}, "did you mean 'add-noise'?");
   expect_usage_error({"image.nii", "out.nii"}, "unknown command 'image.nii'; see 'quietvox --help'");

@@ -61,7 +61,7 @@ class Scans(unittest.TestCase):
         image = nibabel.load("t1.nii.gz")
         told = run_program("denoise", "t1.nii.gz", "by-program.nii", "--output-type", "float32", "--json")
         expected = nibabel.load("by-program.nii").get_fdata(dtype=numpy.float32)
-        spacing = image.header.get_zooms()[:3]
+        spacing = nibabel.affines.voxel_sizes(image.affine)
         quiet, report = quietvox.denoise(image.get_fdata(), spacing, axes="xyz", report=True)
         numpy.testing.assert_array_equal(quiet, expected)
         copy = numpy.ascontiguousarray(image.get_fdata())  # where voxels lie in memory does not matter
@@ -369,6 +369,7 @@ class Volumes(unittest.TestCase):
             (ValueError, lambda: quietvox.denoise(volume[:0])),
             (ValueError, lambda: quietvox.denoise(volume, mask=volume[1:])),
             (TypeError, lambda: quietvox.denoise(volume * 1j)),
+            (TypeError, lambda: quietvox.denoise(type("Image", (), {"GetSpacing": None, "__iter__": lambda self: iter([1.0])})())),
             (TypeError, lambda: quietvox.denoise([["a"]])),
         ):
             with self.assertRaises(error):

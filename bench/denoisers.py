@@ -75,9 +75,9 @@ and BM3D use the threads that they like.
 
 9 % of the range; nothing is given but `--stabilise rician` where a filter is not `denoise`. Air: mean of the result
 where there is no signal, in sigma; magnitudes begin with 1.25. Without air, as in a part of a file, `denoise` cannot
-tell that noise is Rician; with air, as scanners write it (whole), it can. The rest: by how many percent the mean of flat tissue is wrong, by the signal in sigma, and in parentheses the
-same with white noise: what is there too comes from smoothing. balls: balls of flat tissue, of 2, 2.5, 3, 4 and 6 sigma,
-in a body of 11.
+tell that noise is Rician; with air, as scanners write it (whole), it can. The rest: by how many percent the mean of
+flat tissue is wrong, by the signal in sigma, and in parentheses the same with white noise: what is there too comes from
+smoothing. balls: balls of flat tissue, of 2, 2.5, 3, 4 and 6 sigma, in a body of 11.
 
 {rician}
 
@@ -295,25 +295,29 @@ def clean(quietvox, truths):
     return table(["filter", *truths], rows)
 
 
+def parts_of(text):
+    """The name, the file and the part of it that TRUTH tells."""
+    path, _, part = text.partition("@")
+    name, _, path = path.rpartition("=")
+    return name or pathlib.Path(path).name.removesuffix(".gz").removesuffix(".nii"), path, part
+
+
 def write_truth(quietvox, text):
     """Makes its file; returns its name, and what part of TRUTH's file it is."""
     if text in quality.PHANTOMS:
         quality.write_truth(quietvox, text, text, quality.PHANTOMS[text][0])
         return text, ""
-    path, _, part = text.partition("@")
-    name, _, path = path.rpartition("=")
-    name = name or pathlib.Path(path).name.removesuffix(".gz").removesuffix(".nii")
+    name, path, part = parts_of(text)
+    return write_part(quietvox, name, path, part), part
+
+
+def write_part(quietvox, name, path, part=""):
+    """Makes the file of that name, and returns it."""
     image = quality.voxels(path)
     if part:
         image = image[tuple(slice(*map(int, axis.split(":"))) for axis in part.split(","))]
     quality.save(quietvox.folder / quality.file_of(name), image - min(image.min(), 0), nibabel.load(path).affine)
-    return name, part
-
-
-def write_whole(quietvox, text):
-    """The file of which TRUTH is a part, as a truth of its own; returns its name."""
-    whole = text.partition("@")[0].replace("=", ", whole=", 1)
-    return write_truth(quietvox, whole)[0]
+    return name
 
 
 def main():
@@ -340,7 +344,8 @@ def main():
                  for name, row in rows.items()]
         rates = [[name, f"{row[largest][1]:.2g}"] for name, row in rows.items() if largest in row and row[largest][1]]
         volumes = [truth for truth in truths if "mammogram" not in truth]
-        wholes = [write_whole(quietvox, text) for text in arguments.truths if "@" in text]
+        cut = [parts_of(text) for text in arguments.truths if "@" in text]
+        wholes = [write_part(quietvox, f"{name}, whole", path) for name, path, _ in cut]
         of_magnitudes, of_tissues = rician(quietvox, [*volumes, *wholes, write_balls(quietvox)], arguments.seed)
         peers = {}
         for package in ("bm4d", "bm3d", "dipy", "antspyx"):

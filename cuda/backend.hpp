@@ -13,7 +13,7 @@ namespace quietvox {
 /// build without CUDA has none.
 std::unique_ptr<Backend> make_cuda_backend(int device);
 
-/// On these devices, each of which takes a share of the slices. A device may be named more than once.
+/// On these devices (0 and up), each of which takes a share of the slices. One that is named twice takes two.
 std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices);
 
 }  // namespace quietvox

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,18 +27,6 @@ constexpr double least_between_neighbours = 0.1;  // of sigma, that noise shows 
 bool has_large_voxels(const VolumeSource& source) {
   constexpr double large_mm = 2.4;
   return std::min(source.spacing().x, source.spacing().y) >= large_mm;
-}
-
-/// Few are counts, of which a part is 0.
-bool has_many_values(VolumeSource& source) {
-  constexpr std::size_t many = 32;
-  std::set<float> values;
-  for_each_slab(source, [&](VolumeView<const float> slab) {
-    for (std::int64_t i = 0; i < slab.extent.voxels() && values.size() < many; ++i) {
-      if (std::isfinite(slab.data[i])) values.insert(slab.data[i]);
-    }
-  });
-  return values.size() >= many;
 }
 
 /// The standard deviation that noise which follows the signal has in a dark object, root mean square.
@@ -110,7 +97,7 @@ NoiseOfBricks measure(MeasuredVolume& volume, VolumeSource* neighbour, std::int6
         std::count_if(brick, brick + bricks.voxels(), [](float value) { return !std::isfinite(value); });
     return static_cast<double>(missing) <= ImpulseRepair::max_flagged_share * static_cast<double>(bricks.voxels());
   });
-  if ((bricks.count() == 0 && bricks.others().empty()) || bricks.size().slice() == 1) {
+  if ((bricks.count() == 0 && bricks.background().empty()) || bricks.size().slice() == 1) {
     NoiseOfBricks nothing;
     nothing.nothing_to_go_by = true;
     return nothing;
@@ -204,14 +191,11 @@ NoiseModel with_finest_differences(NoiseOfBricks measured, MeasuredVolume& volum
     const Range<double> range = fine > 0 ? intensities(source) : Range<double>{};
     if (fine <= (model.step > 0 ? more_than_rounding * model.step : little * (range.max - range.min))) return model;
     model.sigma = fine;
-    if (measured.is_cut_off && !is_tiny && has_many_values(source)) {
-      model.confidence = Confidence::low;
-      model.reason = "values are cut off in all parts of the image, so that neighbouring voxels were measured";
-      return model;
-    }
     model.confidence = Confidence::none;
     if (!is_tiny) {
-      model.reason = "flat parts of the object hold one value each, and others do not, as where counts are few";
+      model.reason =
+          "flat parts of the object hold one value each, or nearly all parts hold the least value, as where counts are "
+          "few or values were cut off";
     }
     return model;
   }

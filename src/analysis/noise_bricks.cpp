@@ -99,10 +99,6 @@ void for_each_voxel(const VolumeView<const float>& slab, std::span<const Index3>
   }
 }
 
-double mean_of(std::span<const double> numbers) {
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
-}
-
 constexpr std::size_t most_bricks = std::size_t{1} << 13;
 
 }  // namespace
@@ -119,7 +115,6 @@ NoiseBricks::NoiseBricks(VolumeSource& source, VolumeSource* neighbour, std::int
   }
   limit_ = (std::min(most_looked_at, static_cast<std::uint64_t>(grid_.voxels())) << 32) /
            static_cast<std::uint64_t>(grid_.voxels());
-  dark_limit_ = limit_;
   std::deque<Layer> layers;  // that are not yet complete
   std::int64_t next = 0;
   const auto take = [&](const VolumeView<const float>& slices) {
@@ -141,7 +136,6 @@ NoiseBricks::NoiseBricks(VolumeSource& source, VolumeSource* neighbour, std::int
       take(slab.slices(z, std::min(together, slab.extent.z - z)));
     }
   });
-  thin_out_dark();
   if (neighbour != nullptr) subtract(*neighbour);
 }
 
@@ -170,50 +164,22 @@ void NoiseBricks::add(Layer& layer) {
     lowest_ = std::min(lowest_, least);
     highest_ = std::max(highest_, most);
     const auto background = std::isfinite(least) ? std::count(begin, begin + voxels(), least) : 0;
-    const double mean = mean_of_finite(begin, voxels());
     if (static_cast<double>(background) > most_of_least * static_cast<double>(voxels())) {
-      const auto kind = background == voxels() ? Other::Kind::constant : Other::Kind::partly_background;
-      others_.push_back({kind, mean, least, most, layer.hashes[i]});
+      background_.push_back({mean_of_finite(begin, voxels()), background == voxels(), layer.hashes[i]});
       continue;
     }
     places_.push_back(layer.places[i]);
     hashes_.push_back(layer.hashes[i]);
-    means_.push_back(mean);
+    means_.push_back(mean_of_finite(begin, voxels()));
     voxels_.insert(voxels_.end(), begin, begin + voxels());
     if (places_.size() > most_bricks) thin();
   }
 }
 
 void NoiseBricks::thin() {
-  constexpr std::ptrdiff_t few = most_bricks / 4;
-  constexpr double apart = 6;  // spreads of the dark bricks; for a distribution with one peak it is 2 to 4
-  std::vector<double> means = means_;
-  for (const Other& other : others_) means.push_back(other.mean);
-  std::erase_if(means, [](double mean) { return !std::isfinite(mean); });
-  middle_ = mean_of(means);
-  const auto bright = std::ranges::partition(means, [&](double mean) { return mean < middle_; });
-  const std::span dark(means.begin(), bright.begin());
-  const auto bright_bricks = std::ranges::count_if(means_, [&](double mean) { return mean >= middle_; });
-  if (bright_bricks < few &&
-      mean_of(bright) - mean_of(dark) > apart * (quantile_of(dark, 0.75) - quantile_of(dark, 0.25))) {
-    dark_limit_ /= 2;
-    thin_out_dark();
-    return;
-  }
   limit_ /= 2;
-  dark_limit_ = std::min(dark_limit_, limit_);
   keep([&](std::int64_t i) { return hashes_[static_cast<std::size_t>(i)] < limit_; });
-  std::erase_if(others_, [&](const Other& one) { return one.hash >= limit_; });
-}
-
-void NoiseBricks::thin_out_dark() {
-  keep([&](std::int64_t i) {
-    const std::uint32_t hash = hashes_[static_cast<std::size_t>(i)];
-    if (!is_thinned_out(mean(i), hash)) return true;
-    const auto [least, most] = smallest_and_largest(brick(i), voxels());
-    others_.push_back({Other::Kind::thinned_out, mean(i), least, most, hash});
-    return false;
-  });
+  std::erase_if(background_, [&](const Background& one) { return one.hash >= limit_; });
 }
 
 void NoiseBricks::subtract(VolumeSource& neighbour) {
@@ -241,11 +207,7 @@ double NoiseBricks::normalise() {
   const auto as_float = [&](float value) { return static_cast<float>(static_cast<double>(value) * factor); };
   for (float& voxel : voxels_) voxel = as_float(voxel);
   for (double& mean : means_) mean *= factor;
-  for (Other& one : others_) {
-    one.mean *= factor;
-    one.least = as_float(one.least);
-    one.most = as_float(one.most);
-  }
+  for (Background& one : background_) one.mean *= factor;
   lowest_ = as_float(lowest_);
   highest_ = as_float(highest_);
   return factor;

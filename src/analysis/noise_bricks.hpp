@@ -11,9 +11,8 @@
 
 namespace quietvox {
 
-/// Bricks of one size from all over a volume, their voxels in the order x, y, z. The voxels of bricks with much
-/// background (one value) are not kept, nor, where most bricks are air, those of some of these. Single voxels far from
-/// all others count as missing.
+/// Bricks of one size from all over a volume, their voxels in the order x, y, z. Bricks with much background (one
+/// value) are known by their means only. Single voxels far from all others count as missing.
 class NoiseBricks {
  public:
   /// Reads bricks from all over `source`. Within a slice a brick takes every `apart`-th voxel. Where there is a
@@ -34,14 +33,12 @@ class NoiseBricks {
   Triple<double> place(std::int64_t i) const;
   const Extent& extent() const { return extent_; }
 
-  /// A brick whose voxels are not kept.
-  struct Other {
-    enum class Kind { constant, partly_background, thinned_out } kind;
+  struct Background {
     double mean;
-    float least, most;  ///< of its voxels
+    bool constant;
     std::uint32_t hash;
   };
-  const std::vector<Other>& others() const { return others_; }
+  const std::vector<Background>& background() const { return background_; }
   float lowest() const { return lowest_; }
   float highest() const { return highest_; }
   /// Share of the voxels that lie far from all others.
@@ -74,19 +71,16 @@ class NoiseBricks {
   Layer make_layer(std::int64_t index) const;
   void add(Layer&);
   void thin();
-  bool is_thinned_out(double mean, std::uint32_t hash) const { return mean < middle_ && hash >= dark_limit_; }
-  void thin_out_dark();
   void subtract(VolumeSource& neighbour);
 
   Extent extent_, size_, grid_;
   std::int64_t apart_ = 1;
-  std::uint64_t limit_ = 0, dark_limit_ = 0;  ///< only bricks with a lower hash are taken, and kept with their voxels
-  double middle_ = 0;                         ///< darker ones are dark
+  std::uint64_t limit_ = 0;  ///< only bricks with a lower hash are taken
   std::vector<Index3> places_;
   std::vector<std::uint32_t> hashes_;
   std::vector<float> voxels_;
   std::vector<double> means_;
-  std::vector<Other> others_;
+  std::vector<Background> background_;
   float lowest_ = std::numeric_limits<float>::infinity(), highest_ = -lowest_;
   std::int64_t extremes_ = 0, looked_at_ = 0;
 };

@@ -308,7 +308,6 @@ bool BrickMeasure::keep_object() {
     return true;
   }
   model_.impulses = found_.impulses.share;
-  measured_.is_cut_off = found_.is_cut_off;
   lower_confidence(model_, Confidence::none,
                    "the flat parts of the object hold one value each: there is no noise, or less than a step of the "
                    "values");

@@ -40,7 +40,6 @@ struct NoiseOfBricks {
   std::string why_magnitudes;   ///< why they may be, though nothing says so for sure
   bool are_magnitudes = false;  ///< as the signal shows, without air
   bool nothing_to_go_by = false, is_by_air = false, is_of_counts = false;
-  bool is_cut_off = false;  ///< in all parts, values were cut off at the least or the greatest
 };
 
 /// Measures the noise that bricks of voxels show. They are left as energies, and only those of the object.

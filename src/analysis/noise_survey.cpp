@@ -14,8 +14,6 @@
 namespace quietvox {
 namespace {
 
-using Kind = NoiseBricks::Other::Kind;
-
 constexpr std::int64_t most_sampled = 2048;  // bricks
 
 /// The step of which all voxels are multiples; 0 where there is none that shows.
@@ -153,9 +151,9 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks) {
   std::vector<double> means;
   std::map<double, std::int64_t> bricks_of_value;
   for (std::int64_t i = 0; i < bricks.count(); ++i) means.push_back(bricks.mean(i));
-  for (const NoiseBricks::Other& one : bricks.others()) {
+  for (const NoiseBricks::Background& one : bricks.background()) {
     means.push_back(one.mean);
-    if (one.kind == Kind::constant) ++bricks_of_value[one.mean];
+    if (one.constant) ++bricks_of_value[one.mean];
   }
   const double all_bricks = static_cast<double>(means.size());
   fill = find_fill_values(means, is_difference_ ? FillValues() : far_values(bricks, bricks_of_value), bricks);
@@ -163,7 +161,7 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks) {
   for (std::int64_t i = 0; i < bricks.count(); ++i) {
     if (!fill.in(bricks, i)) means.push_back(bricks.mean(i));
   }
-  for (const NoiseBricks::Other& one : bricks.others()) {
+  for (const NoiseBricks::Background& one : bricks.background()) {
     if (!is_fill(one)) means.push_back(one.mean);
   }
   if (means.empty()) means.push_back(0);
@@ -200,7 +198,7 @@ void NoiseSurvey::look_at_means(const NoiseBricks& bricks) {
       std::ranges::find(uniform_values, darkest_value) != uniform_values.end()) {
     background = darkest_value;
   }
-  partly = std::ranges::count(bricks.others(), Kind::partly_background, &NoiseBricks::Other::kind);
+  partly = std::ssize(bricks.background()) - one_value;
   masked = static_cast<double>(one_value) > masked_share * all_bricks;
 }
 
@@ -281,25 +279,21 @@ bool NoiseSurvey::find_object(const NoiseBricks& bricks, bool is_bright) {
   }
   const auto noisy = std::ranges::count(object, true);
   constant = 0;
-  std::int64_t all_constant = 0, thinned_out = 0, cut_off = std::ssize(side) - noisy;
-  for (const NoiseBricks::Other& one : bricks.others()) {
-    if (!on_this_side(one.mean) || is_fill(one)) continue;
-    cut_off += one.kind == Kind::partly_background;
-    thinned_out += one.kind == Kind::thinned_out;
-    if (one.kind != Kind::constant || is_left_out(one.mean)) continue;
+  std::int64_t all_constant = 0;
+  for (const NoiseBricks::Background& one : bricks.background()) {
+    if (!one.constant || is_fill(one) || is_left_out(one.mean) || !on_this_side(one.mean)) continue;
     ++all_constant;
     const bool is_background = masked && static_cast<float>(one.mean) == background;
     const bool is_cut = (one.mean == darkest || one.mean == brightest_ || is_background) && darkest < brightest_;
     constant += !is_cut;
   }
-  is_cut_off |= noisy == 0 && cut_off > all_constant;
-  if (noisy == 0 || all_constant > noisy + thinned_out) return false;
+  if (noisy == 0 || all_constant > noisy) return false;
   partly += std::ssize(side) - noisy;
   return true;
 }
 
-bool NoiseSurvey::is_fill(const NoiseBricks::Other& one) const {
-  return fill.are_in(one.mean) || fill.is_one(one.least) || fill.is_one(one.most);
+bool NoiseSurvey::is_fill(const NoiseBricks::Background& one) const {
+  return fill.are_in(one.mean) || (one.constant && fill.is_one(one.mean));
 }
 
 bool NoiseSurvey::is_left_out(double value) const {

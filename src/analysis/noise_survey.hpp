@@ -37,7 +37,6 @@ struct NoiseSurvey {
   /// filled, saturation.
   std::vector<float> uniform_values;
   bool is_clipped = false;  ///< at the top
-  bool is_cut_off = false;  ///< all parts of one side of the middle, at the least or the greatest value
   bool masked = false;
   float background = 0;       ///< the most frequent value of bricks that hold only one
   double darkest = 0;         ///< of the bricks' means
@@ -59,7 +58,7 @@ struct NoiseSurvey {
   void leave_borders_out(const NoiseBricks&, bool object_is_dark);
   /// Takes the bricks on one side of the middle for the object. Returns false where they show no noise.
   bool find_object(const NoiseBricks&, bool is_bright);
-  bool is_fill(const NoiseBricks::Other&) const;
+  bool is_fill(const NoiseBricks::Background&) const;
   bool is_left_out(double value) const;
   bool is_partly_left_out(const NoiseBricks&, std::int64_t i) const;
   double background_share(const NoiseBricks&, std::int64_t i) const;

@@ -369,7 +369,7 @@ class Volumes(unittest.TestCase):
             (ValueError, lambda: quietvox.denoise(volume[:0])),
             (ValueError, lambda: quietvox.denoise(volume, mask=volume[1:])),
             (TypeError, lambda: quietvox.denoise(volume * 1j)),
-            (TypeError, lambda: quietvox.denoise(type("Image", (), {"GetSpacing": None, "__iter__": lambda self: iter([1.0])})())),
+            (TypeError, lambda: quietvox.denoise(type("Image", (list,), {"GetSpacing": None})([[[1.0] * 4] * 4] * 4))),
             (TypeError, lambda: quietvox.denoise([["a"]])),
         ):
             with self.assertRaises(error):

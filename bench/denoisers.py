@@ -312,7 +312,7 @@ def write_truth(quietvox, text):
 
 
 def write_part(quietvox, name, path, part=""):
-    """Makes the file of that name, and returns it."""
+    """Makes the file of that truth, of a part of `path` or of all of it; returns its name."""
     image = quality.voxels(path)
     if part:
         image = image[tuple(slice(*map(int, axis.split(":"))) for axis in part.split(","))]

@@ -39,8 +39,8 @@ __version__ = _quietvox.version
 class Filter:
     """A filter with its parameters, for denoise() and denoise_scan(): Filter("median", radius=1).
 
-    Numbers per axis are in the order of the array's axes in denoise(), and along x, y, z in denoise_scan(). A text, such
-    as radius="1x1x0", is along x, y, z in both.
+    Numbers per axis are in the order of the array's axes in denoise(), and along x, y, z in denoise_scan(). A text,
+    such as radius="1x1x0", is along x, y, z in both.
     """
 
     def __init__(self, name, **parameters):

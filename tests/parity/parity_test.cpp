@@ -9,7 +9,6 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <utility>
 
 #include "core/filled_source.hpp"
 #include "core/pipeline.hpp"
@@ -277,14 +276,14 @@ using GpuParity = Parity;
 
 /// A machine of one GPU tells as well as others how slices are shared out. Where there are more, all take part.
 TEST_P(GpuParity, GpusNeverChangeAByte) {
-  static const std::unique_ptr<Backend> one = make_cuda_backend(0);
-  static const std::unique_ptr<Backend> two_shares = make_cuda_backend(std::array{0, 0});
-  static const std::unique_ptr<Backend> five_shares = make_cuda_backend(std::array{0, 0, 0, 0, 0});
+  static const std::unique_ptr<const Backend> one = make_cuda_backend(0);
+  static const std::unique_ptr<const Backend> two_shares = make_cuda_backend(std::array{0, 0});
+  static const std::unique_ptr<const Backend> five_shares = make_cuda_backend(std::array{0, 0, 0, 0, 0});
   const Volume volume = volume_with_holes(extent, 12);
   for (const FilterConfig& settings : fitting_settings(*filter, extent)) {
     const FilterConfig resolved = resolved_for(settings, volume, *backend);
     const Volume expected = filtered(*one, resolved, volume);
-    for (const Backend* const shared : {backend, &std::as_const(*two_shares), &std::as_const(*five_shares)}) {
+    for (const Backend* const shared : {backend, two_shares.get(), five_shares.get()}) {
       EXPECT_TRUE(same_bytes(expected, filtered(*shared, resolved, volume)))
           << shared->name() << ", " << describe_chain(std::vector{resolved});
     }

@@ -26,14 +26,21 @@ foreach(file ${exported})
     endif()
   endforeach()
 endforeach()
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/tests/package/consumer -D CMAKE_PREFIX_PATH=${prefix}
-  -D CMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
-  -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+set(options -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${prefix} -D CMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS=${FLAGS}"
+  "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+set(configure ${CMAKE_COMMAND} ${options} -S ${SOURCE}/tests/package/consumer)
+set(without_c ${CMAKE_COMMAND} ${options} -S ${SOURCE}/tests/package/without_c -B ${consumer}-without-c)
 foreach(missing TBB DCMTK)
   run(${configure} -B ${consumer}-without-${missing} -D CMAKE_DISABLE_FIND_PACKAGE_${missing}=ON -D MISSING=${missing})
 endforeach()
 run(${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${BUILD}/package-test ${configure} -B ${consumer}-without-modules
   -D MISSING=libisal)
+run(${without_c} -D LIBRARY=quietvox)
+execute_process(COMMAND ${without_c} -D LIBRARY=workflow RESULT_VARIABLE status OUTPUT_VARIABLE output
+                ERROR_VARIABLE output)
+if(status EQUAL 0 OR NOT output MATCHES "needs_ITK_and_the_LANGUAGES_C_and_CXX")
+  message(FATAL_ERROR "without C, linking quietvox::workflow ends with ${status}\n${output}")
+endif()
 run(${configure} -B ${consumer})
 run(${CMAKE_COMMAND} --build ${consumer})
 run(${consumer}/use_library)

@@ -225,6 +225,7 @@ class BrickMeasure {
   bool are_magnitudes_without_air() const;
   void take_fit();
   void take_structure_off();
+  bool are_random_numbers() const;
   void take_texture_off();
   void take_texture_for_signal(double sigma, std::int64_t parts);
   void take_noise_of_air();
@@ -557,20 +558,30 @@ void BrickMeasure::take_structure_off() {
   }
 }
 
+/// Whether the object holds uniform random numbers, as maps do where fits failed: no scanner makes such noise. Slopes
+/// are distributed so, too, but are not white.
+bool BrickMeasure::are_random_numbers() const {
+  constexpr double white = 0.8, most_kurtosis = 1.95;  // uniform numbers have 1.8
+  std::vector<double> kurtosis = kurtosis_;
+  return finest_ >= white * model_.sigma && median_of(std::span(kurtosis)) < most_kurtosis;
+}
+
 void BrickMeasure::take_texture_off() {
   constexpr double much_finer = 0.4, much_finer_still = 0.2;  // of sigma
   // Speckle is a texture, too, but is noise.
   if (known_.is_difference || air_.sigma != 0 || model_.distribution == NoiseDistribution::speckle) return;
   // Parts on the other side of the middle hold white noise that is far weaker, and here the highest frequencies are as
   // weak: all else is a texture, such as that of spongy bone beside its marrow.
-  if (others_ && finest_ < much_finer * model_.sigma) {
+  const bool is_random = are_random_numbers();
+  if (others_ && (finest_ < much_finer * model_.sigma || is_random)) {
     const std::int64_t count = others_->count();
     const double sigma = white_noise_of(*std::move(others_), execution_);
     if (sigma > model_.step && sigma < much_finer * model_.sigma) {
       take_texture_for_signal(sigma, count);
       model_.impulses = 0;  // the others hold none
       model_.confidence = Confidence::medium;
-      model_.reason = "bright parts hold a texture, so that the dark ones were measured";
+      model_.reason = is_random ? "bright parts hold random numbers, so that the dark ones were measured"
+                                : "bright parts hold a texture, so that the dark ones were measured";
     }
   }
   // A texture that is everywhere.

@@ -209,7 +209,7 @@ class DicomImage final : public Image {
   std::string series_uid() const override { return at(0).slices.front().series; }
   bool is_time_series() const override { return are_made_in_turn() && !has_diffusion(); }
   bool may_have_one_noise() const override {
-    return are_made_in_turn() ||
+    return (are_made_in_turn() && !are_of_one_scan(at(0).slices.front(), at(1).slices.front())) ||
            (has_diffusion() && are_alike([](const SliceHeader& slice) { return setting(slice); }));
   }
   bool may_share_noise(std::size_t volume, std::size_t other) const override {
@@ -218,9 +218,9 @@ class DicomImage final : public Image {
       // Of CT the sequence is the kernel; of MR it may name a diffusion direction.
       return std::tuple(slice.contrast, slice.image_type, slice.modality == "CT" ? slice.sequence : "");
     };
-    const auto made = at(volume).slices.front().acquired_at, other_made = at(other).slices.front().acquired_at;
-    const bool is_made_anew = made && other_made && *made != *other_made;
-    return !is_made_anew && picture(volume) != picture(other);
+    const SliceHeader &one = at(volume).slices.front(), &another = at(other).slices.front();
+    const bool is_made_anew = one.acquired_at && another.acquired_at && *one.acquired_at != *another.acquired_at;
+    return !is_made_anew && (picture(volume) != picture(other) || are_of_one_scan(one, another));
   }
   std::optional<double> repetition_time() const override {
     if (!are_made_in_turn()) return std::nullopt;
@@ -316,6 +316,15 @@ class DicomImage final : public Image {
              a.origin == b.origin && a.direction == b.direction;
     };
     return volumes.size() > 1 && std::ranges::all_of(volumes, is_like_first);
+  }
+
+  /// True where two volumes of CT, as far as their headers say, were computed from one scan: energies, weighted means,
+  /// phases of a heart beat.
+  static bool are_of_one_scan(const SliceHeader& one, const SliceHeader& other) {
+    const auto times = [](const SliceHeader& slice) {
+      return std::tie(slice.acquired_at, slice.acquisition, slice.temporal_position, slice.reference_time);
+    };
+    return one.modality == "CT" && times(one) == times(other);
   }
 
   /// True where the volumes are one picture at several times, or with several diffusion weights.

@@ -12,24 +12,75 @@ namespace {
 constexpr std::size_t most_volumes = 9;
 constexpr double same_noise = 1.25;     // times more or less than the median
 constexpr double share_of_same = 0.75;  // of the volumes: a series may begin with a few of another contrast
+constexpr double share_of_sure = 0.66;  // of those with most confidence, where all differ
 constexpr double most_over_one = 3;     // times its own noise: more would smear what that volume shows
+
+/// The numbers of the models with noise of this confidence or more.
+std::vector<std::size_t> with_confidence(const std::vector<NoiseModel>& models, Confidence least) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    if (models[i].trusted_sigma() > 0 && models[i].confidence >= least) numbers.push_back(i);
+  }
+  return numbers;
+}
 
 /// The numbers of the models that count: of those that can be trusted, if they are not few. What one volume cannot tell
 /// for sure, others of the series can.
 std::vector<std::size_t> that_count(const std::vector<NoiseModel>& models) {
   constexpr std::size_t few = 4;  // one in so many
-  std::vector<std::size_t> all(models.size()), trusted;
+  std::vector<std::size_t> trusted = with_confidence(models, Confidence::low);
+  if (few * trusted.size() >= models.size()) return trusted;
+  std::vector<std::size_t> all(models.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  std::ranges::copy_if(all, std::back_inserter(trusted), [&](std::size_t i) { return models[i].trusted_sigma() > 0; });
-  return few * trusted.size() >= models.size() ? trusted : all;
+  return all;
 }
 
-/// The model with the median sigma, the lower of two.
-NoiseModel median(const std::vector<NoiseModel>& models) {
-  std::vector<std::size_t> numbers = that_count(models);
+/// Of these numbers, the model with the median sigma, the lower of two.
+NoiseModel median(const std::vector<NoiseModel>& models, std::vector<std::size_t> numbers) {
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
   std::ranges::nth_element(numbers, middle, {}, [&](std::size_t i) { return models[i].sigma; });
   return models[*middle];
+}
+
+/// Whether noise of this sigma smears no volume.
+bool suits_all(const std::vector<NoiseModel>& models, double sigma) {
+  return std::ranges::all_of(
+      models, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
+}
+
+/// Whether at least this share of these have about this sigma.
+bool are_alike(const std::vector<NoiseModel>& models, const std::vector<std::size_t>& numbers, double sigma,
+               double share) {
+  const auto same = std::ranges::count_if(numbers, [&](std::size_t i) {
+    return models[i].sigma <= same_noise * sigma && sigma <= same_noise * models[i].sigma;
+  });
+  return static_cast<double>(same) >= share * static_cast<double>(numbers.size());
+}
+
+/// The numbers of the models whose median is the noise of all volumes; none where these differ. Structure that is taken
+/// for noise makes it more, and its confidence seldom high: if volumes differ, those with most confidence tell, as long
+/// as they agree and no other has less. What cannot be trusted at all may be of another contrast.
+std::optional<std::vector<std::size_t>> that_tell(const std::vector<NoiseModel>& models) {
+  std::vector<std::size_t> all(models.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<std::size_t> usual = that_count(models);
+  if (const double sigma = median(models, usual).sigma;
+      suits_all(models, sigma) && are_alike(models, all, sigma, share_of_same)) {
+    return usual;
+  }
+  for (const Confidence least : {Confidence::medium, Confidence::high}) {
+    std::vector<std::size_t> sure = with_confidence(models, least);
+    if (sure.empty()) break;
+    const double sigma = median(models, sure).sigma;
+    if (!are_alike(models, sure, sigma, share_of_sure)) continue;
+    if (!suits_all(models, sigma)) break;
+    const bool others_may_hold_structure = std::ranges::all_of(models, [&](const NoiseModel& other) {
+      return other.confidence >= least || other.sigma == 0 ||
+             (sigma <= same_noise * other.sigma && (other.trusted_sigma() > 0 || other.sigma <= same_noise * sigma));
+    });
+    if (others_may_hold_structure) return sure;
+  }
+  return std::nullopt;
 }
 
 /// Where one volume clearly holds magnitudes, all do. A strong signal does not show it. What filters left, which others
@@ -61,20 +112,15 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
     for (std::size_t asked = 0; asked < models->size(); ++asked) measured[asked].push_back((*models)[asked]);
   }
   if (looked_at.size() < 2) return std::nullopt;
-  for (const std::vector<NoiseModel>& each : measured) noise.models_.push_back(median(each));
-  take_as_magnitudes(noise.models_.front(), measured.front());
   // The first that asks tells the contrast; others see what filters left.
-  const std::vector<NoiseModel>& of_volumes = measured.front();
-  for (const std::size_t i : that_count(of_volumes)) noise.volumes_.push_back(looked_at[i]);
-  const double sigma = noise.models_.front().sigma;
-  const bool suits_all = std::ranges::all_of(
-      of_volumes, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
-  const auto same = std::ranges::count_if(of_volumes, [&](const NoiseModel& other) {
-    return other.sigma <= same_noise * sigma && sigma <= same_noise * other.sigma;
-  });
-  if (!suits_all || static_cast<double>(same) < share_of_same * static_cast<double>(of_volumes.size())) {
-    return std::nullopt;
+  const auto numbers = that_tell(measured.front());
+  if (!numbers) return std::nullopt;
+  for (const std::size_t i : *numbers) noise.volumes_.push_back(looked_at[i]);
+  const bool are_usual = *numbers == that_count(measured.front());
+  for (const std::vector<NoiseModel>& each : measured) {
+    noise.models_.push_back(median(each, are_usual ? that_count(each) : *numbers));
   }
+  take_as_magnitudes(noise.models_.front(), measured.front());
   return noise;
 }
 

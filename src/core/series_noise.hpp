@@ -23,7 +23,9 @@ class SeriesNoise {
   /// Measures the noise of up to nine volumes, spread evenly over the series, and takes, for each that asks, the one
   /// with the median sigma, of those that can be trusted if these are a quarter or more. Returns none if nothing asks.
   /// Also none if more than a quarter of the volumes have another noise, or one has much less, as the first that asks
-  /// sees it: then the volumes are not of one contrast. What is asked for first is Rician if a trusted volume's is.
+  /// sees it: then the volumes are not of one contrast. But if those with most confidence agree, and the others have
+  /// more, these hold structure, and the median of the sure ones counts. What is asked for first is Rician if a trusted
+  /// volume's is.
   static std::optional<SeriesNoise> measure(std::size_t volumes, const NoiseOf&);
 
   /// The noise that is asked for first.

@@ -65,15 +65,17 @@ double squared_distance(std::int64_t voxel, const Extent& extent, int axes = 3, 
   return sum;
 }
 
+Scan scan_of(const char* name) {
+  const auto image = io::open_nifti(test::test_data(name));
+  const auto volume = image->volume(0, io::VoxelDomain::real);
+  Scan scan{volume->extent(), std::vector<float>(static_cast<std::size_t>(volume->extent().voxels()))};
+  volume->read({scan.voxels.data(), scan.extent});
+  return scan;
+}
+
 /// A head without noise: the mean of many scans.
 const Scan& head() {
-  static const Scan scan = [] {
-    const auto image = io::open_nifti(test::test_data("quality/t1_template.nii.gz"));
-    const auto volume = image->volume(0, io::VoxelDomain::real);
-    Scan head{volume->extent(), std::vector<float>(static_cast<std::size_t>(volume->extent().voxels()))};
-    volume->read({head.voxels.data(), head.extent});
-    return head;
-  }();
+  static const Scan scan = scan_of("quality/t1_template.nii.gz");
   return scan;
 }
 
@@ -1904,6 +1906,52 @@ TEST(MeasureNoise, TextureThatGrowsToTheEdgesIsNoMap) {
   const NoiseModel model = scan.with({NoiseKind::gaussian, 10, test_seed}).measured();
   EXPECT_NEAR(model.sigma, 10, 2) << model.describe();
   EXPECT_FALSE(model.map.varies());
+}
+
+/// Air in maps of relaxation times, where fits failed.
+TEST(MeasureNoise, RandomNumbersBesideTissueAreNoNoise) {
+  const Extent extent{{96, 96, 24}};
+  const auto is_tissue = [&](std::size_t i) { return squared_distance(static_cast<std::int64_t>(i), extent, 2) < 0.6; };
+  Scan map{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  map = map.changed([&](std::size_t i) {
+    const Triple<double> place = place_of(static_cast<std::int64_t>(i), extent);
+    return static_cast<float>(900 + 200 * std::sin(place.x / 9) * std::cos(place.y / 7));
+  });
+  for (const double sigma : {8.0, 20.0, 40.0}) {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> failed(0, 4095);
+    const Scan noisy = map.with({NoiseKind::gaussian, sigma, test_seed});
+    const NoiseModel model =
+        noisy.changed([&](std::size_t i) { return is_tissue(i) ? noisy.voxels[i] : failed(random); }).measured();
+    EXPECT_NEAR(model.sigma, sigma, 0.15 * sigma) << model.describe();
+  }
+}
+
+TEST(MeasureNoise, UniformNoiseIsNoiseWhereItIsEverywhere) {
+  const Extent extent{{96, 96, 24}};
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-35, 35);
+  Scan disc{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
+  disc = disc.changed([&](std::size_t i) {
+    return (squared_distance(static_cast<std::int64_t>(i), extent, 2) < 0.6 ? 1000.0F : 100.0F) + uniform(random);
+  });
+  EXPECT_NEAR(disc.measured().sigma, 70 / std::sqrt(12), 3);
+}
+
+/// Sparse vessels, 6 % of the voxels, with nothing but noise around: their edges were noise of four times its sigma.
+TEST(MeasureNoise, ThinVesselsAreNoNoise) {
+  const Scan whole = scan_of("volumes/CT_AVM.nii.gz");
+  Scan vessels{{{128, 128, 40}}, {}};
+  for (std::int64_t i = 0; i < vessels.extent.voxels(); ++i) {
+    const std::int64_t x = i % 128 + 64, y = i / 128 % 128 + 57, z = i / vessels.extent.slice() + 57;
+    vessels.voxels.push_back(whole.voxels[static_cast<std::size_t>((z * whole.extent.y + y) * whole.extent.x + x)]);
+  }
+  for (const double sigma : {2.6, 4.2}) {
+    for (const int seed : {test_seed, test_seed + 1}) {
+      const NoiseModel model = vessels.with({NoiseKind::gaussian, sigma, seed}).measured();
+      EXPECT_NEAR(model.sigma, sigma, 0.1 * sigma) << model.describe();
+    }
+  }
 }
 
 /// Binomial filters within the slices.

@@ -59,6 +59,36 @@ TEST_F(FilterCommand, RadiusZeroGivesTheSameBytes) {
   EXPECT_EQ(read_file(folder_ / "in.nii"), before);
 }
 
+/// Where the middle lies some hundred times as far from 0 as the values lie from it, too.
+TEST_F(FilterCommand, AnyOffsetBesideSmallStepsIsFiltered) {
+  constexpr std::size_t header = 352;
+  std::string bytes = read_file(folder_ / "in.nii");
+  for (std::size_t at = header; at < bytes.size(); at += 2) {  // all that 16 bits hold
+    const auto number = static_cast<std::int16_t>(std::hash<std::size_t>()(at) * 7919 % 65536 - 32768);
+    std::memcpy(bytes.data() + at, &number, 2);
+  }
+  write_file(folder_ / "wide.nii", bytes);
+  quietvox_ok({"gaussian", path("wide.nii"), path("plain.nii")});
+  const std::string plain = read_file(folder_ / "plain.nii");
+  for (const float inter : {3e3F, 5.6e3F, 1e4F, 1.8e4F, 3e4F, 1e5F, -1e4F}) {
+    std::string fine = bytes;
+    const float slope = 0.001F;
+    std::memcpy(fine.data() + 112, &slope, sizeof slope);
+    std::memcpy(fine.data() + 116, &inter, sizeof inter);
+    write_file(folder_ / "fine.nii", fine);
+    quietvox_ok({"info", path("fine.nii")});
+    quietvox_ok({"gaussian", path("fine.nii"), path("out.nii"), "--force"});
+    const std::string out = read_file(folder_ / "out.nii");
+    ASSERT_EQ(out.size(), plain.size());
+    for (std::size_t at = header; at < out.size(); at += 2) {
+      std::int16_t one = 0, other = 0;
+      std::memcpy(&one, out.data() + at, 2);
+      std::memcpy(&other, plain.data() + at, 2);
+      ASSERT_NEAR(one, other, 1) << inter;
+    }
+  }
+}
+
 TEST_F(FilterCommand, RealValuesThatFloatsCannotTellApartAreFilteredAroundTheirMiddle) {
   std::string bytes = read_file(folder_ / "in.nii");
   const float slope = 1e-6F, inter = 1000;

@@ -13,10 +13,12 @@
 namespace quietvox::test {
 namespace {
 
-/// Volumes whose voxels all have the value that is measured, and how often that was. Fractions cannot be trusted.
+/// Volumes whose voxels all have the value that is measured, and how often that was. Where it is not said with which
+/// confidence, it is high, but fractions cannot be trusted.
 struct Series {
   std::vector<float> levels;
   int measures = 0;
+  std::vector<Confidence> confidence{};
 
   std::optional<SeriesNoise> noise(const std::vector<FilterConfig>& chain) {
     std::vector<Volume> volumes;
@@ -30,6 +32,7 @@ struct Series {
         ++measures;
         NoiseModel& model = models.emplace_back(NoiseModel{.sigma = intensities(reaching).max});
         if (model.sigma != std::floor(model.sigma)) model.confidence = Confidence::none;
+        if (!confidence.empty()) model.confidence = confidence.at(i);
         return model;
       });
       return models;
@@ -106,6 +109,26 @@ TEST(SeriesNoise, IsNoneWhereContrastsDiffer) {
   EXPECT_FALSE((Series{{10, 40}}.noise({step("nlm")})));
   EXPECT_FALSE((Series{{10, 10, 10, 0.5, 10, 10, 10, 10, 10}}.noise({step("nlm")}))) << "maps in one file";
   EXPECT_FALSE((Series{{10}}.noise({step("nlm")})));
+}
+
+/// Of weak images of diffusion the measure may be that of structure.
+TEST(SeriesNoise, IsThatOfTheSurestWhereOthersHaveMore) {
+  constexpr auto low = Confidence::low, medium = Confidence::medium, high = Confidence::high;
+  const auto noise_of = [](const std::vector<float>& levels, const std::vector<Confidence>& confidence) {
+    const auto noise = Series{.levels = levels, .confidence = confidence}.noise({step("nlm")});
+    return noise ? sigma_of(*noise, {step("nlm")}) : "none";
+  };
+  EXPECT_EQ(noise_of({4, 4, 9, 8, 7}, {medium, low, low, low, low}), "4");
+  EXPECT_EQ(noise_of({4, 4, 9, 8, 7}, {high, low, low, low, medium}), "4");
+  EXPECT_EQ(noise_of({4, 5, 9, 8, 11}, {medium, medium, low, low, medium}), "5");
+  EXPECT_EQ(noise_of({4, 9, 20}, {medium, low, medium}), "none") << "as sure of both";
+  EXPECT_EQ(noise_of({4, 9, 2}, {medium, low, low}), "none") << "one has less";
+  EXPECT_EQ(noise_of({2, 7, 7, 7, 7}, {high, medium, medium, medium, medium}), "none") << "the others agree";
+  EXPECT_EQ(noise_of({4, 9, 9, 7}, {low, low, low, low}), "none");
+  const auto noise =
+      Series{.levels = {4, 4, 9, 8, 7}, .confidence = {high, low, low, low, medium}}.noise({step("nlm")});
+  ASSERT_TRUE(noise);
+  EXPECT_EQ(noise->describe(), "one noise for the series, that of volume 1");
 }
 
 TEST(SeriesNoise, IsMeasuredOnlyWhereAFilterAsks) {

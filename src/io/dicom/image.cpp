@@ -321,10 +321,11 @@ class DicomImage final : public Image {
   /// True where two volumes of CT, as far as their headers say, were computed from one scan: energies, weighted means,
   /// phases of a heart beat.
   static bool are_of_one_scan(const SliceHeader& one, const SliceHeader& other) {
-    const auto times = [](const SliceHeader& slice) {
-      return std::tie(slice.acquired_at, slice.acquisition, slice.temporal_position, slice.reference_time);
+    const auto made = [](const SliceHeader& slice) {
+      return std::tie(slice.acquired_at, slice.acquisition, slice.temporal_position, slice.reference_time,
+                      slice.b_value);
     };
-    return one.modality == "CT" && times(one) == times(other);
+    return one.modality == "CT" && made(one) == made(other);
   }
 
   /// True where the volumes are one picture at several times, or with several diffusion weights.

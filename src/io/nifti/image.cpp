@@ -28,7 +28,9 @@ struct OpenedNifti {
     std::call_once(offset_once, [this] {
       if (!file.header.may_lose_digits()) return;
       const auto range = readers.take()->range(0, file.header.extent().voxels());
-      if (range) file.offset = middle_if_far(*range);
+      if (!range) return;
+      // Steps that floats cannot tell apart there are small beside the middle, though the range may not be.
+      file.offset = file.header.why_stored_only().empty() ? middle_if_far(*range) : range->min / 2 + range->max / 2;
     });
   }
 

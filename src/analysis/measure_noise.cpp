@@ -331,6 +331,12 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const
     model.confidence = Confidence::medium;
     model.reason = by_itself.why_magnitudes;
   }
+  // Noise in air is no structure. Parts of k-space that volumes share (keyhole) leave no difference.
+  constexpr double far_less = 0.6;
+  if (by_itself.air.sigma > 0 && alone.confidence >= Confidence::medium && model.sigma < far_less * alone.sigma) {
+    lower_confidence(model, Confidence::low,
+                     "each volume shows more noise than neighbours differ by: they may share it");
+  }
   model.impulses = alone.impulses;
   model.step = alone.step;
   model.masked = alone.masked;

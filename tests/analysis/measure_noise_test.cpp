@@ -1927,6 +1927,28 @@ TEST(MeasureNoise, RandomNumbersBesideTissueAreNoNoise) {
   }
 }
 
+/// Dynamic scans that measure only the middle of k-space anew (keyhole): what volumes share is noise in air, too.
+TEST(MeasureNoise, SharedNoiseThatShowsInAirIsSaid) {
+  constexpr float anew = 8, whole = 20;
+  for (const float shared : {std::sqrt(whole * whole - anew * anew), 0.0F}) {
+    std::mt19937 random(11);
+    std::normal_distribution<float> normal;
+    Scan one = head(), other = head();
+    for (std::size_t i = 0; i < one.voxels.size(); ++i) {
+      const float truth = head().voxels[i], real = shared * normal(random), imaginary = shared * normal(random);
+      for (Scan* const scan : {&one, &other}) {
+        const float of_real = anew * normal(random), of_imaginary = anew * normal(random);
+        scan->voxels[i] = std::hypot(truth + real + of_real, imaginary + of_imaginary);
+      }
+    }
+    MemoryVolume source({one.voxels.data(), one.extent}), neighbour({other.voxels.data(), other.extent});
+    const NoiseModel model = measure_noise_with_neighbour(source, neighbour, {});
+    EXPECT_NEAR(model.sigma, anew, 0.8) << model.describe();
+    EXPECT_EQ(model.confidence == Confidence::low, shared > 0) << model.describe();
+    EXPECT_EQ(model.reason.find("they may share it") != std::string::npos, shared > 0) << model.describe();
+  }
+}
+
 TEST(MeasureNoise, UniformNoiseIsNoiseWhereItIsEverywhere) {
   const Extent extent{{96, 96, 24}};
   std::mt19937 random(7);

@@ -275,7 +275,15 @@ class SameNiftiWriter final : public NiftiWriter {
     if (are_differences_) return;
     const auto end = static_cast<std::uint64_t>(source_.header.voxel_offset() + source_.header.voxel_bytes());
     const auto reader = take_reader_();
-    copy(reader->bytes(), end, end_of(reader->bytes(), end, source_.paths.voxels), voxel_part());
+    const std::uint64_t end_of_file = end_of(reader->bytes(), end, source_.paths.voxels);
+    copy(reader->bytes(), end, end_of_file, voxel_part());
+    const auto slice =
+        static_cast<std::uint64_t>(source_.header.voxel_bytes() / source_.header.volumes() / source_.header.extent().z);
+    if (end_of_file > end && (end_of_file - end) % slice == 0) {
+      report.warnings.push_back(source_.paths.voxels.string() + ": behind the voxels lie bytes of " +
+                                std::to_string((end_of_file - end) / slice) +
+                                " slices more, which were left as they are; the header (dim) may say too few");
+    }
     if (const std::uint64_t garbage = reader->bytes().trailing_garbage()) {
       report.warnings.push_back(source_.paths.voxels.string() + ": " + std::to_string(garbage) +
                                 " bytes after the end of the compressed data are no part of it and were left out");

@@ -222,6 +222,25 @@ TEST_F(NiftiTest, RescaleIsAppliedAndUndone) {
   EXPECT_EQ(stored[40], 101);  // 100.5
 }
 
+/// A header that says too few slices or volumes.
+TEST_F(NiftiTest, SlicesBehindTheVoxelsAreKeptAndSaid) {
+  for (const bool compressed : {false, true}) {
+    for (const std::size_t more : {0, 39, 40, 120}) {  // of slices of 5 x 4 voxels of 16 bits
+      NiftiRecipe recipe = int16_recipe();
+      recipe.after_voxels = Bytes(more, static_cast<Bytes::value_type>(7));
+      const fs::path in = folder_ / (compressed ? "in.nii.gz" : "in.nii"), out = folder_ / "out.nii";
+      write_file(in, compressed ? test::gzip(recipe.file()) : recipe.file());
+      const WriteReport report = copy_image(*open_nifti(in), out, VoxelDomain::real, replacing());
+      EXPECT_EQ(test::read_file(out), recipe.file());
+      const bool are_slices = more == 40 || more == 120;
+      ASSERT_EQ(report.warnings.size(), are_slices ? 1U : 0U) << more;
+      if (are_slices) {
+        EXPECT_NE(report.warnings[0].find("bytes of " + std::to_string(more / 40) + " slices more"), std::string::npos);
+      }
+    }
+  }
+}
+
 TEST_F(NiftiTest, StoredValuesAreWrittenAsTheyAre) {
   NiftiRecipe recipe = int16_recipe();
   recipe.slope = 0.001;

@@ -255,7 +255,8 @@ std::optional<std::array<double, 2>> spacing_of_regions(DcmItem& data) {
 }
 
 void read_spacing(DcmItem& data, SliceHeader& slice) {
-  for (const DcmTagKey& key : {DCM_PixelSpacing, DCM_ImagerPixelSpacing, DCM_NominalScannedPixelSpacing}) {
+  for (const DcmTagKey& key :
+       {DCM_PixelSpacing, DCM_ImagerPixelSpacing, DCM_NominalScannedPixelSpacing, DCM_ImagePlanePixelSpacing}) {
     const auto spacing = numbers_of(data, key);
     if (spacing.empty()) continue;
     if (spacing.size() != 2 || spacing[0] <= 0 || spacing[1] <= 0) {

@@ -201,14 +201,17 @@ TEST_F(DicomRead, GeometryComesFromTheHeader) {
   EXPECT_EQ(geometry.direction, (std::array<double, 9>{0, 0, -1, 1, 0, 0, 0, -1, 0}));
 }
 
+/// Of radiographs, and of images of a linear accelerator.
 TEST_F(DicomRead, ImagerSpacingStandsInForPixelSpacing) {
   DicomSpec spec;
   spec.spacing = "";
   EXPECT_EQ(open(spec)->warnings().size(), 1u);
-  spec.more = {{DCM_ImagerPixelSpacing, "0.2\\0.1"}};
-  const auto image = open(spec);
-  EXPECT_EQ(image->geometry(0).spacing, (Spacing{0.1, 0.2, 3}));
-  EXPECT_TRUE(image->warnings().empty());
+  for (const DcmTagKey& key : {DCM_ImagerPixelSpacing, DCM_ImagePlanePixelSpacing}) {
+    spec.more = {{key, "0.2\\0.1"}};
+    const auto image = open(spec);
+    EXPECT_EQ(image->geometry(0).spacing, (Spacing{0.1, 0.2, 3}));
+    EXPECT_TRUE(image->warnings().empty());
+  }
 }
 
 TEST_F(DicomRead, UltrasoundIsMeasuredByItsRegions) {

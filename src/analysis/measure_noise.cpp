@@ -333,7 +333,8 @@ NoiseModel noise_with_neighbour(VolumeSource& source, VolumeSource& other, const
   }
   // Noise in air is no structure. Parts of k-space that volumes share (keyhole) leave no difference.
   constexpr double far_less = 0.6;
-  if (by_itself.air.sigma > 0 && alone.confidence >= Confidence::medium && model.sigma < far_less * alone.sigma) {
+  if (by_itself.air.sigma > 0 && alone.confidence >= Confidence::medium &&
+      model.sigma < far_less * std::min(alone.sigma, by_itself.air.sigma)) {
     lower_confidence(model, Confidence::low,
                      "each volume shows more noise than neighbours differ by: they may share it");
   }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,8 @@
 namespace quietvox {
 namespace {
 
+constexpr double noise_kurtosis = 3;
+constexpr double much_finer = 0.4;          // of sigma
 constexpr double may_be_flat = 0.3;         // of the object's bricks
 constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
 // floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
@@ -225,8 +228,9 @@ class BrickMeasure {
   bool are_magnitudes_without_air() const;
   void take_fit();
   void take_structure_off();
+  double median_kurtosis(std::span<const std::size_t> bricks) const;
   bool are_random_numbers() const;
-  bool are_flattest_sparse() const;
+  std::string seeming_noise() const;
   void take_texture_off();
   void take_texture_for_signal(double sigma, std::int64_t parts);
   void take_noise_of_air();
@@ -559,39 +563,56 @@ void BrickMeasure::take_structure_off() {
   }
 }
 
-/// Whether the object holds uniform random numbers, as maps do where fits failed: no scanner makes such noise. Slopes
-/// are distributed so, too, but are not white.
-bool BrickMeasure::are_random_numbers() const {
-  constexpr double white = 0.8, most_kurtosis = 1.95;  // uniform numbers have 1.8
-  std::vector<double> kurtosis = kurtosis_;
-  return finest_ >= white * model_.sigma && median_of(std::span(kurtosis)) < most_kurtosis;
+/// The median of the kurtosis of these bricks, of those that have one.
+double BrickMeasure::median_kurtosis(std::span<const std::size_t> bricks) const {
+  std::vector<double> all;
+  for (const std::size_t i : bricks) {
+    if (std::isfinite(kurtosis_[i])) all.push_back(kurtosis_[i]);
+  }
+  return all.empty() ? noise_kurtosis : median_of(std::span(all));
 }
 
-/// Whether few voxels of the flattest bricks lie far from the others, as where thin vessels pass through: noise has a
-/// kurtosis of 3, and where structure is as strong, 4 to 5.
-bool BrickMeasure::are_flattest_sparse() const {
-  constexpr double least_kurtosis = 8;
-  std::vector<double> kurtosis;
-  for (const std::size_t i : fits_->usual.chosen()) kurtosis.push_back(kurtosis_[i]);
-  return median_of(std::span(kurtosis)) > least_kurtosis;
+/// Whether the object holds uniform random numbers, as the air of maps does where fits failed. They are white, which
+/// slopes are not, and reach over the values of the other side; noise of the object does not.
+bool BrickMeasure::are_random_numbers() const {
+  constexpr double white = 0.8;
+  constexpr double least_kurtosis = 1.7, most_kurtosis = 1.95;  // uniform numbers have 1.8
+  constexpr double reach = 1.8;                                 // of sigma; that of uniform numbers is the root of 3
+  std::vector<std::size_t> all(kurtosis_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<double> means;
+  for (std::int64_t i = 0; i < others_->count(); ++i) means.push_back(others_->mean(i));
+  const double kurtosis = median_kurtosis(all);
+  return finest_ >= white * model_.sigma && kurtosis > least_kurtosis && kurtosis < most_kurtosis && !means.empty() &&
+         std::abs(median_of(std::span(means)) - measured_.signal) < reach * model_.sigma;
+}
+
+/// What the bright parts hold that may be no noise, though it looks like noise; empty where nothing says so.
+std::string BrickMeasure::seeming_noise() const {
+  constexpr double finer = 0.65;  // of sigma: what lies far from the rest is no impulses, nor noise of few counts
+  constexpr double sparse_kurtosis = 8;
+  if (!others_) return "";
+  if (finest_ < much_finer * model_.sigma) return "a texture";
+  if (finest_ < finer * model_.sigma && median_kurtosis(fits_->usual.chosen()) > sparse_kurtosis) {
+    return "thin lines or points";
+  }
+  return are_random_numbers() ? "random numbers" : "";
 }
 
 void BrickMeasure::take_texture_off() {
-  constexpr double much_finer = 0.4, much_finer_still = 0.2;  // of sigma
+  constexpr double much_finer_still = 0.2;  // of sigma
   // Speckle is a texture, too, but is noise.
   if (known_.is_difference || air_.sigma != 0 || model_.distribution == NoiseDistribution::speckle) return;
-  // Parts on the other side of the middle hold white noise that is far weaker, and here the highest frequencies are as
-  // weak: all else is a texture, such as that of spongy bone beside its marrow.
-  const bool is_random = are_random_numbers();
-  if (others_ && (finest_ < much_finer * model_.sigma || is_random || are_flattest_sparse())) {
+  // Parts on the other side of the middle may hold white noise that is far weaker: then all else is a texture, such as
+  // that of spongy bone beside its marrow, or the edges of vessels, or what failed fits left.
+  if (const std::string what = seeming_noise(); !what.empty()) {
     const std::int64_t count = others_->count();
     const double sigma = white_noise_of(*std::move(others_), execution_);
     if (sigma > model_.step && sigma < much_finer * model_.sigma) {
       take_texture_for_signal(sigma, count);
       model_.impulses = 0;  // the others hold none
       model_.confidence = Confidence::medium;
-      model_.reason = is_random ? "bright parts hold random numbers, so that the dark ones were measured"
-                                : "bright parts hold a texture, so that the dark ones were measured";
+      model_.reason = "bright parts hold " + what + ", so that the dark ones were measured";
     }
   }
   // A texture that is everywhere.

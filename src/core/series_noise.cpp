@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 namespace quietvox {
 namespace {
@@ -12,8 +13,13 @@ namespace {
 constexpr std::size_t most_volumes = 9;
 constexpr double same_noise = 1.25;     // times more or less than the median
 constexpr double share_of_same = 0.75;  // of the volumes: a series may begin with a few of another contrast
-constexpr double share_of_sure = 0.66;  // of those with most confidence, where all differ
 constexpr double most_over_one = 3;     // times its own noise: more would smear what that volume shows
+
+std::vector<std::size_t> all_of(const std::vector<NoiseModel>& models) {
+  std::vector<std::size_t> numbers(models.size());
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  return numbers;
+}
 
 /// The numbers of the models with noise of this confidence or more.
 std::vector<std::size_t> with_confidence(const std::vector<NoiseModel>& models, Confidence least) {
@@ -30,9 +36,7 @@ std::vector<std::size_t> that_count(const std::vector<NoiseModel>& models) {
   constexpr std::size_t few = 4;  // one in so many
   std::vector<std::size_t> trusted = with_confidence(models, Confidence::low);
   if (few * trusted.size() >= models.size()) return trusted;
-  std::vector<std::size_t> all(models.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
+  return all_of(models);
 }
 
 /// Of these numbers, the model with the median sigma, the lower of two.
@@ -48,37 +52,38 @@ bool suits_all(const std::vector<NoiseModel>& models, double sigma) {
       models, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
 }
 
-/// Whether at least this share of these have about this sigma.
-bool are_alike(const std::vector<NoiseModel>& models, const std::vector<std::size_t>& numbers, double sigma,
-               double share) {
+/// Whether nearly all of these have about this sigma.
+bool are_alike(const std::vector<NoiseModel>& models, const std::vector<std::size_t>& numbers, double sigma) {
   const auto same = std::ranges::count_if(numbers, [&](std::size_t i) {
     return models[i].sigma <= same_noise * sigma && sigma <= same_noise * models[i].sigma;
   });
-  return static_cast<double>(same) >= share * static_cast<double>(numbers.size());
+  return static_cast<double>(same) >= share_of_same * static_cast<double>(numbers.size());
 }
 
-/// The numbers of the models whose median is the noise of all volumes; none where these differ. Structure that is taken
-/// for noise makes it more, and its confidence seldom high: if volumes differ, those with most confidence tell, as long
-/// as they agree and no other has less. What cannot be trusted at all may be of another contrast.
-std::optional<std::vector<std::size_t>> that_tell(const std::vector<NoiseModel>& models) {
-  std::vector<std::size_t> all(models.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  const std::vector<std::size_t> usual = that_count(models);
+/// The numbers of the models whose median is the noise of all volumes, and whether only the surest tell it; none where
+/// volumes differ. Structure that is taken for noise makes it more, and its confidence low. So if volumes differ, those
+/// of medium confidence and more tell, or if these differ and most have high confidence, those: as long as they agree,
+/// and no other has less. Those that cannot be trusted at all may be of another contrast, if they are more than a few.
+std::optional<std::pair<std::vector<std::size_t>, bool>> that_tell(const std::vector<NoiseModel>& models) {
+  std::vector<std::size_t> usual = that_count(models);
   if (const double sigma = median(models, usual).sigma;
-      suits_all(models, sigma) && are_alike(models, all, sigma, share_of_same)) {
-    return usual;
+      suits_all(models, sigma) && are_alike(models, all_of(models), sigma)) {
+    return std::pair(std::move(usual), false);
   }
   for (const Confidence least : {Confidence::medium, Confidence::high}) {
     std::vector<std::size_t> sure = with_confidence(models, least);
-    if (sure.empty()) break;
+    if (sure.empty() || (least == Confidence::high && 2 * sure.size() <= models.size())) break;
     const double sigma = median(models, sure).sigma;
-    if (!are_alike(models, sure, sigma, share_of_sure)) continue;
-    if (!suits_all(models, sigma)) break;
-    const bool others_may_hold_structure = std::ranges::all_of(models, [&](const NoiseModel& other) {
-      return other.confidence >= least || other.sigma == 0 ||
-             (sigma <= same_noise * other.sigma && (other.trusted_sigma() > 0 || other.sigma <= same_noise * sigma));
+    if (!are_alike(models, sure, sigma)) continue;
+    const bool has_less = std::ranges::any_of(models, [&](const NoiseModel& other) {
+      return other.confidence < least && other.sigma > 0 && sigma > same_noise * other.sigma;
     });
-    if (others_may_hold_structure) return sure;
+    const auto untrusted = std::ranges::count_if(models, [&](const NoiseModel& other) {
+      return other.confidence == Confidence::none && other.sigma > same_noise * sigma;
+    });
+    const bool are_few = static_cast<double>(untrusted) <= (1 - share_of_same) * static_cast<double>(models.size());
+    if (!suits_all(models, sigma) || has_less || !are_few) break;
+    return std::pair(std::move(sure), true);
   }
   return std::nullopt;
 }
@@ -113,12 +118,14 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
   }
   if (looked_at.size() < 2) return std::nullopt;
   // The first that asks tells the contrast; others see what filters left.
-  const auto numbers = that_tell(measured.front());
-  if (!numbers) return std::nullopt;
-  for (const std::size_t i : *numbers) noise.volumes_.push_back(looked_at[i]);
-  const bool are_usual = *numbers == that_count(measured.front());
-  for (const std::vector<NoiseModel>& each : measured) {
-    noise.models_.push_back(median(each, are_usual ? that_count(each) : *numbers));
+  const auto told = that_tell(measured.front());
+  if (!told) return std::nullopt;
+  const auto& [numbers, by_surest] = *told;
+  noise.is_by_surest_ = by_surest;
+  for (const std::size_t i : numbers) noise.volumes_.push_back(looked_at[i]);
+  noise.models_.push_back(median(measured.front(), numbers));
+  for (std::size_t asked = 1; asked < measured.size(); ++asked) {
+    noise.models_.push_back(median(measured[asked], that_count(measured[asked])));
   }
   take_as_magnitudes(noise.models_.front(), measured.front());
   return noise;

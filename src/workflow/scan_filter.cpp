@@ -227,7 +227,8 @@ std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, Vo
   if (!is_louder && !is_quieter) return std::nullopt;
   NoiseModel own = measure_of(volume, source)(source, background_);
   const double sigma = own.trusted_sigma(), of_series = of_series_->first().sigma;
-  const bool is_sure = own.confidence >= Confidence::medium || exceeds(sigma, much, of_series);
+  const bool is_sure =
+      own.confidence >= Confidence::medium || (!of_series_->is_by_surest() && exceeds(sigma, much, of_series));
   const bool is_unlike = is_louder ? is_sure && exceeds(sigma, least, of_series) : exceeds(of_series, much, sigma);
   return is_unlike ? std::optional(std::move(own)) : std::nullopt;
 }

@@ -1921,14 +1921,17 @@ TEST(MeasureNoise, RandomNumbersBesideTissueAreNoNoise) {
     std::mt19937 random(7);
     std::uniform_real_distribution<float> failed(0, 4095);
     const Scan noisy = map.with({NoiseKind::gaussian, sigma, test_seed});
-    const NoiseModel model =
-        noisy.changed([&](std::size_t i) { return is_tissue(i) ? noisy.voxels[i] : failed(random); }).measured();
+    const auto voxel = [&](std::size_t i) {
+      return i % 500 == 0 ? std::numeric_limits<float>::quiet_NaN() : is_tissue(i) ? noisy.voxels[i] : failed(random);
+    };
+    const NoiseModel model = noisy.changed(voxel).measured();
     EXPECT_NEAR(model.sigma, sigma, 0.15 * sigma) << model.describe();
   }
 }
 
 /// Dynamic scans that measure only the middle of k-space anew (keyhole): what volumes share is noise in air, too.
 TEST(MeasureNoise, SharedNoiseThatShowsInAirIsSaid) {
+  QV_NEEDS_TEST_DATA();
   constexpr float anew = 8, whole = 20;
   for (const float shared : {std::sqrt(whole * whole - anew * anew), 0.0F}) {
     std::mt19937 random(11);
@@ -1949,24 +1952,32 @@ TEST(MeasureNoise, SharedNoiseThatShowsInAirIsSaid) {
   }
 }
 
-TEST(MeasureNoise, UniformNoiseIsNoiseWhereItIsEverywhere) {
-  const Extent extent{{96, 96, 24}};
+/// Uniform, exponential, with impulses: whatever it is, it is not that of the dark surroundings.
+TEST(MeasureNoise, NoiseOfADiscIsNotThatAroundIt) {
+  const Extent extent{{128, 128, 16}};
+  const auto is_disc = [&](std::size_t i) { return squared_distance(static_cast<std::int64_t>(i), extent, 2) < 0.5; };
+  Scan dark{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()), 10)};
+  dark = dark.with({NoiseKind::gaussian, 2, test_seed});
   std::mt19937 random(7);
-  std::uniform_real_distribution<float> uniform(-35, 35);
-  Scan disc{extent, std::vector<float>(static_cast<std::size_t>(extent.voxels()))};
-  disc = disc.changed([&](std::size_t i) {
-    return (squared_distance(static_cast<std::int64_t>(i), extent, 2) < 0.6 ? 1000.0F : 100.0F) + uniform(random);
-  });
-  EXPECT_NEAR(disc.measured().sigma, 70 / std::sqrt(12), 3);
+  std::uniform_real_distribution<float> uniform(-1, 1), chance(0, 1);
+  std::exponential_distribution<float> exponential(1);
+  std::normal_distribution<float> normal;
+  const auto of_disc = [&](const auto& voxel) {
+    return dark.changed([&](std::size_t i) { return is_disc(i) ? voxel() : dark.voxels[i]; }).measured();
+  };
+  EXPECT_NEAR(of_disc([&] { return 100 + 14 * uniform(random); }).sigma, 8, 1);
+  EXPECT_GT(of_disc([&] { return 100 * exponential(random); }).sigma, 60);
+  EXPECT_NEAR(of_disc([&] { return chance(random) < 0.02F ? 0 : 100 + 8 * normal(random); }).sigma, 8, 1.5);
 }
 
 /// Sparse vessels, 6 % of the voxels, with nothing but noise around: their edges were noise of four times its sigma.
 TEST(MeasureNoise, ThinVesselsAreNoNoise) {
+  QV_NEEDS_TEST_DATA();
   const Scan whole = scan_of("volumes/CT_AVM.nii.gz");
   Scan vessels{{{128, 128, 40}}, {}};
   for (std::int64_t i = 0; i < vessels.extent.voxels(); ++i) {
     const std::int64_t x = i % 128 + 64, y = i / 128 % 128 + 57, z = i / vessels.extent.slice() + 57;
-    vessels.voxels.push_back(whole.voxels[static_cast<std::size_t>((z * whole.extent.y + y) * whole.extent.x + x)]);
+    vessels.voxels.push_back(whole.voxels.at(static_cast<std::size_t>((z * whole.extent.y + y) * whole.extent.x + x)));
   }
   for (const double sigma : {2.6, 4.2}) {
     for (const int seed : {test_seed, test_seed + 1}) {

@@ -119,15 +119,17 @@ TEST(SeriesNoise, IsThatOfTheSurestWhereOthersHaveMore) {
     return noise ? sigma_of(*noise, {step("nlm")}) : "none";
   };
   EXPECT_EQ(noise_of({4, 4, 9, 8, 7}, {medium, low, low, low, low}), "4");
-  EXPECT_EQ(noise_of({4, 4, 9, 8, 7}, {high, low, low, low, medium}), "4");
-  EXPECT_EQ(noise_of({4, 5, 9, 8, 11}, {medium, medium, low, low, medium}), "5");
+  EXPECT_EQ(noise_of({4, 4, 5, 9, 11}, {high, high, high, low, medium}), "4");
+  EXPECT_EQ(noise_of({4, 5, 4, 9, 8, 11}, {medium, medium, medium, low, low, medium}), "4");
+  EXPECT_EQ(noise_of({4, 4, 12, 8, 6, 10, 12, 7}, {medium, medium, Confidence::none, low, low, low, low, low}), "4");
   EXPECT_EQ(noise_of({4, 9, 20}, {medium, low, medium}), "none") << "as sure of both";
   EXPECT_EQ(noise_of({4, 9, 2}, {medium, low, low}), "none") << "one has less";
   EXPECT_EQ(noise_of({2, 7, 7, 7, 7}, {high, medium, medium, medium, medium}), "none") << "the others agree";
+  EXPECT_EQ(noise_of({3, 3, 6, 6, 6}, {high, high, medium, medium, medium}), "none") << "the surest are few";
   EXPECT_EQ(noise_of({4, 9, 9, 7}, {low, low, low, low}), "none");
-  const auto noise =
-      Series{.levels = {4, 4, 9, 8, 7}, .confidence = {high, low, low, low, medium}}.noise({step("nlm")});
+  const auto noise = Series{.levels = {4, 4, 9, 8, 7}, .confidence = {medium, low, low, low, low}}.noise({step("nlm")});
   ASSERT_TRUE(noise);
+  EXPECT_TRUE(noise->is_by_surest());
   EXPECT_EQ(noise->describe(), "one noise for the series, that of volume 1");
 }
 

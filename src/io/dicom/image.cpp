@@ -318,14 +318,13 @@ class DicomImage final : public Image {
     return volumes.size() > 1 && std::ranges::all_of(volumes, is_like_first);
   }
 
-  /// True where two volumes of CT, as far as their headers say, were computed from one scan: energies, weighted means,
-  /// phases of a heart beat.
+  /// True where headers say that two volumes of CT were acquired at one time: energies, weighted means and phases of a
+  /// heart beat are computed from one scan.
   static bool are_of_one_scan(const SliceHeader& one, const SliceHeader& other) {
     const auto made = [](const SliceHeader& slice) {
-      return std::tie(slice.acquired_at, slice.acquisition, slice.temporal_position, slice.reference_time,
-                      slice.b_value);
+      return std::tie(slice.acquired_at, slice.acquisition, slice.temporal_position, slice.reference_time);
     };
-    return one.modality == "CT" && made(one) == made(other);
+    return one.modality == "CT" && one.acquired_at && made(one) == made(other);
   }
 
   /// True where the volumes are one picture at several times, or with several diffusion weights.

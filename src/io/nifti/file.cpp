@@ -119,6 +119,16 @@ ByteReader NiftiFile::voxel_reader(const std::stop_token& stop) const {
   return ByteReader(paths.voxels, split(paths.voxels).gz == ".gz", 0, stop, parent_of(paths.header));
 }
 
+std::string NiftiFile::warning_of_slices(std::uint64_t bytes_behind) const {
+  constexpr std::uint64_t padding = 16;  // bytes, and their multiples, that stand behind data
+  const auto slice = static_cast<std::uint64_t>(header.extent().slice() * bytes_per_voxel(header.type()));
+  if (bytes_behind == 0 || bytes_behind % slice != 0 || slice <= padding) return "";
+  const std::uint64_t count = bytes_behind / slice;
+  return paths.voxels.string() + ": behind the voxels lie as many bytes as " +
+         (count == 1 ? "a slice has" : std::to_string(count) + " slices have") +
+         ", which are not filtered; the header (dim) may say too few";
+}
+
 std::optional<NiftiFile> find_nifti(const fs::path& path) {
   if (!is_file(path)) return std::nullopt;
   fs::path header_path = path;

@@ -47,6 +47,9 @@ struct NiftiFile {
     return {header.type(), header.byte_swapped(), rescale};
   }
   ByteReader voxel_reader(const std::stop_token& stop = {}) const;
+  /// What to say of so many bytes behind the voxels: those of whole slices may be voxels, of which the header says too
+  /// few. Else empty.
+  std::string warning_of_slices(std::uint64_t bytes_behind) const;
 };
 
 /// Null where the file is no NIfTI. Throws Error (corrupt, unsupported, input_path).

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The quietvox authors
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <mutex>
 
 #include "core/input_limits.hpp"
@@ -29,8 +30,13 @@ struct OpenedNifti {
       if (!file.header.may_lose_digits()) return;
       const auto range = readers.take()->range(0, file.header.extent().voxels());
       if (!range) return;
-      // Steps that floats cannot tell apart there are small beside the middle, though the range may not be.
-      file.offset = file.header.why_stored_only().empty() ? middle_if_far(*range) : range->min / 2 + range->max / 2;
+      file.offset = middle_if_far(*range);
+      if (file.offset != 0 || file.header.why_stored_only().empty()) return;
+      // A nearer middle may still be too far for the steps of whole numbers, and what is left without it not.
+      const double middle = range->min / 2 + range->max / 2, half = range->max - middle;
+      const double slope = file.header.rescale().slope;
+      const bool fits = why_floats_lose_digits({slope, 0}, -half / slope, half / slope, "", "").empty();
+      if (std::abs(middle) > half && fits) file.offset = middle;
     });
   }
 
@@ -116,6 +122,12 @@ class NiftiImage final : public Image {
   std::vector<std::string> warnings() const override {
     std::vector<std::string> warnings = header().warnings();
     if (const std::string& beside = nifti_->voxel_kind.warning(); !beside.empty()) warnings.push_back(beside);
+    const NiftiFile& file = nifti_->file;
+    if (!file.compressed) {
+      const auto end = static_cast<std::uint64_t>(header().voxel_offset() + header().voxel_bytes());
+      const std::string more = file.warning_of_slices(file.states.back().bytes - end);
+      if (!more.empty()) warnings.push_back(more);
+    }
     return warnings;
   }
 

@@ -277,12 +277,10 @@ class SameNiftiWriter final : public NiftiWriter {
     const auto reader = take_reader_();
     const std::uint64_t end_of_file = end_of(reader->bytes(), end, source_.paths.voxels);
     copy(reader->bytes(), end, end_of_file, voxel_part());
-    const auto slice =
-        static_cast<std::uint64_t>(source_.header.voxel_bytes() / source_.header.volumes() / source_.header.extent().z);
-    if (end_of_file > end && (end_of_file - end) % slice == 0) {
-      report.warnings.push_back(source_.paths.voxels.string() + ": behind the voxels lie bytes of " +
-                                std::to_string((end_of_file - end) / slice) +
-                                " slices more, which were left as they are; the header (dim) may say too few");
+    if (source_.compressed) {  // else known, and said, from the beginning
+      if (const std::string more = source_.warning_of_slices(end_of_file - end); !more.empty()) {
+        report.warnings.push_back(more);
+      }
     }
     if (const std::uint64_t garbage = reader->bytes().trailing_garbage()) {
       report.warnings.push_back(source_.paths.voxels.string() + ": " + std::to_string(garbage) +

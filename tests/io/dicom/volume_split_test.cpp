@@ -330,9 +330,6 @@ TEST_F(DicomVolumeSplit, VolumesOfTheSameDataMayShareNoise) {
   EXPECT_TRUE(may_share(DCM_ConvolutionKernel, "B30f", "B70f"));
   EXPECT_FALSE(may_share(DCM_TemporalPositionIdentifier, "1", "2"));
   EXPECT_FALSE(may_share(DCM_DiffusionBValue, "0", "1000"));
-  EXPECT_TRUE(may_share(DCM_KVP, "80", "140"));
-  EXPECT_TRUE(may_share(DCM_NominalPercentageOfCardiacPhase, "30", "40"));
-  EXPECT_FALSE(may_share(DCM_AcquisitionNumber, "1", "2"));
   add_volumes(2, 3, [](int volume, int) {  // labelled and not, one after the other
     return Elements{{DCM_ImageType, volume == 0 ? "ORIGINAL\\PRIMARY\\LABEL" : "ORIGINAL\\PRIMARY\\CONTROL"},
                     {DCM_AcquisitionTime, volume == 0 ? "100000" : "100004"}};
@@ -340,18 +337,29 @@ TEST_F(DicomVolumeSplit, VolumesOfTheSameDataMayShareNoise) {
   EXPECT_FALSE(open()->may_share_noise(0, 1));
 }
 
-/// Images of a scan with two tubes at several energies, which are computed from the same projections.
-TEST_F(DicomVolumeSplit, VolumesOfCtThatOnlyNumbersTellApartMayShareNoise) {
-  for (const bool has_times : {false, true}) {
-    add_volumes(3, 4, [&](int volume, int z) {
-      Elements elements{{DCM_InstanceNumber, std::to_string(4 * volume + z + 1)}};
-      if (has_times) elements.push_back({DCM_AcquisitionTime, "10000" + std::to_string(volume)});
-      return elements;
-    });
-    const auto image = open();
-    ASSERT_EQ(image->volume_count(), 3U);
-    EXPECT_EQ(image->may_share_noise(0, 2), !has_times);
-    EXPECT_EQ(image->may_have_one_noise(), has_times);
+/// Energies, weighted means and phases of a heart beat, which are computed from the same projections.
+TEST_F(DicomVolumeSplit, VolumesOfCtOfOneTimeMayShareNoise) {
+  const std::vector<std::pair<DcmTagKey, std::array<const char*, 3>>> told_apart{
+      {DCM_InstanceNumber, {"1", "10", "20"}},
+      {DCM_KVP, {"80", "110", "140"}},
+      {DCM_NominalPercentageOfCardiacPhase, {"30", "40", "50"}},
+      {DCM_AcquisitionNumber, {"1", "2", "3"}}};
+  for (const auto& [key, values] : told_apart) {
+    for (const bool are_timed : {true, false}) {
+      add_volumes(3, 4, [&](int volume, int z) {
+        const std::string value = values[static_cast<std::size_t>(volume)];
+        Elements elements{{key, key == DCM_InstanceNumber ? std::to_string(std::stoi(value) + z) : value}};
+        if (are_timed) elements.emplace_back(DCM_AcquisitionTime, "100000");
+        return elements;
+      });
+      const auto image = open();
+      ASSERT_EQ(image->volume_count(), 3U);
+      const bool is_one_scan = are_timed && key != DCM_AcquisitionNumber;
+      EXPECT_EQ(image->may_share_noise(0, 2), is_one_scan) << key.toString() << are_timed;
+      if (key == DCM_InstanceNumber) {
+        EXPECT_EQ(image->may_have_one_noise(), !are_timed);
+      }
+    }
   }
 }
 

@@ -589,8 +589,8 @@ bool BrickMeasure::are_random_numbers() const {
 
 /// What the bright parts hold that may be no noise, though it looks like noise; empty where nothing says so.
 std::string BrickMeasure::seeming_noise() const {
-  constexpr double finer = 0.65;  // of sigma: what lies far from the rest is no impulses, nor noise of few counts
-  constexpr double sparse_kurtosis = 8;
+  // Impulses, and noise of which few voxels lie far from the rest, are white: 0.75 of sigma and more.
+  constexpr double finer = 0.65, sparse_kurtosis = 8;
   if (!others_) return "";
   if (finest_ < much_finer * model_.sigma) return "a texture";
   if (finest_ < finer * model_.sigma && median_kurtosis(fits_->usual.chosen()) > sparse_kurtosis) {

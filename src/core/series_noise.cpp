@@ -3,7 +3,6 @@
 #include "core/series_noise.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <utility>
 

@@ -215,7 +215,8 @@ void ScanFilter::measure_series() {
 
 /// The noise of a volume, if it is much stronger or weaker than that of the series. One volume may be spoilt, as by
 /// motion, or be the mean of others; by the noise of the series it would stay as it is, or lose what it shows.
-/// Differences of voxels may be those of structure, too; the measure of the volume knows better.
+/// Differences of voxels may be those of structure, too; the measure of the volume knows better. But where only the
+/// surest volumes tell the noise of the series, more of it with low confidence is structure.
 std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, VolumeSource& source) {
   constexpr double much = 1.5, some = 1.15;
   const auto known = haar_.find(volume);

@@ -102,7 +102,9 @@ class ItkWriter final : public io::ImageWriter {
     verify(made);
     io::WriteReport report{targets_, clamped_, {}};
     for (std::size_t i = 0; i < targets_.size(); ++i) {
-      outputs_[i]->take(*scratch_ / targets_[i].filename());
+      std::error_code error;
+      fs::rename(*scratch_ / targets_[i].filename(), outputs_[i]->staging(), error);
+      if (error) throw Error(Errc::not_writable, targets_[i].string() + ": cannot be put in place: " + error.message());
       outputs.push_back(outputs_[i].get());
     }
     if (io::AtomicOutput* const sidecar = sidecar_.finish(clamped_)) {

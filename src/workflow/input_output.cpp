@@ -126,8 +126,9 @@ std::unique_ptr<io::Image> open_input(const fs::path& path, const InputOptions& 
 void check_output(const fs::path& output, io::Format format, bool force, const fs::path& input) {
   using Kind = io::AtomicOutput::Kind;
   const bool folder = format == io::Format::dicom && (input.empty() || fs::is_directory(input));
-  const io::AtomicOutput refused_or_free(output, folder ? Kind::folder : Kind::file, force, input, {},
-                                         io::dicom_result_series_keys);
+  const io::AtomicOutput refused_or_free(
+      output, folder ? Kind::folder : Kind::file, force, input, {},
+      folder ? io::dicom_results_of_one_series(output) : io::AtomicOutput::Examine());
   if (format == io::Format::dicom) return;
   // It names a pair of files by the header.
   const fs::path image = format == io::Format::nifti ? io::nifti_target(output, {}).paths.header : output;

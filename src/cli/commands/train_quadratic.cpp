@@ -77,13 +77,15 @@ void train(const Arguments& arguments, Context& context) {
   const std::string &noisy_path = arguments.operand(0), &clean_path = arguments.operand(1);
   const std::string& output_path = arguments.operand(2);
   refuse_overlaps({output_path}, {{noisy_path, "noisy image"}, {clean_path, "clean image"}});
-  const auto refuse_replacing = [&](const std::filesystem::path& found) {
-    if (!std::filesystem::is_regular_file(found) || is_trained_file(found)) return;
-    throw Error(Errc::exists, output_path + ": was not made by train-quadratic and is therefore not replaced",
-                "give another output");
+  const auto examine = [&](const std::filesystem::path& found, const Execution&) {
+    if (std::filesystem::is_regular_file(found) && !is_trained_file(found)) {
+      throw Error(Errc::exists, output_path + ": was not made by train-quadratic and is therefore not replaced",
+                  "give another output");
+    }
+    return std::vector{found};
   };
-  const io::AtomicOutput refused_or_free(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path);
-  refuse_replacing(output_path);
+  const io::AtomicOutput refused_or_free(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path, {},
+                                         examine);
   const int threads = arguments.params<ThreadOptions>().threads;
   const Execution reading = context.background(threads);
   const auto [of_noisy, of_clean] = options_of_both(noisy_path, clean_path, in, reading);
@@ -126,8 +128,7 @@ void train(const Arguments& arguments, Context& context) {
       ", clean " + std::filesystem::path(clean_path).filename().string() + ", ridge " +
       FieldType<double>::format(options.ridge) + ", keep-flat " + FieldType<bool>::format(options.keep_flat);
   io::AtomicOutput output(output_path, io::AtomicOutput::Kind::file, options.force, noisy_path,
-                          io::access_of(*noisy, output_path) & io::access_of(*clean, output_path));
-  output.refuse_replacing(refuse_replacing);
+                          io::access_of(*noisy, output_path) & io::access_of(*clean, output_path), examine);
   output.begin();
   const std::string text = to_json(trained.coefficients);
   io::ByteWriter file(output.staging(), false, output_path, reading);

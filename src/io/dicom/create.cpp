@@ -139,7 +139,7 @@ class DicomCreator final : public ImageWriter {
         kind_(kind),
         execution_(options.execution.silent()),
         output_(folder, AtomicOutput::Kind::folder, options.force, options.input, options.access,
-                dicom_result_series_keys) {
+                dicom_results_of_one_series(folder)) {
     cells_.reserve(static_cast<std::size_t>(geometry.extent.voxels()));
   }
 

@@ -449,6 +449,7 @@ void add_warnings(Series& series, const ReadOptions& options) {
   }
   if (const std::string lost = why_without_position(all); !lost.empty())
     warnings.push_back(lost + ": images without it are filtered one by one");
+  for (std::string& line : incomplete_concatenations(all)) warnings.push_back(std::move(line));
   const auto is_assumed = [](const Volume& volume) { return volume.slices.front().is_slice_direction_assumed; };
   if (const auto volume = std::ranges::find_if(all, is_assumed); volume != all.end()) {
     warnings.push_back(

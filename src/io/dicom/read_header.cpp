@@ -133,6 +133,13 @@ void read_pixel_format(DcmDataset& data, SliceHeader& slice) {
     slice.frames = required(data, DCM_NumberOfFrames, 1, most_frames);
   }
   slice.is_enhanced = data.tagExists(DCM_PerFrameFunctionalGroupsSequence);
+  slice.concatenation = text_of(data, DCM_ConcatenationUID);
+  const auto count = [&](const DcmTagKey& key) {
+    const auto number = number_of(data, key);
+    return number && *number >= 1 && *number <= 65535 ? number : std::nullopt;
+  };
+  slice.part = count(DCM_InConcatenationNumber);
+  slice.parts = count(DCM_InConcatenationTotalNumber);
   PixelFormat& format = slice.format;
   format.bits_allocated = required(data, DCM_BitsAllocated, 8, 16);
   format.bits_stored = required(data, DCM_BitsStored, 1, format.bits_allocated);

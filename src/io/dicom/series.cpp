@@ -443,6 +443,29 @@ std::string why_without_position(const std::vector<Volume>& volumes) {
   return have(lost, "no " + tag_name(lost[0]->position ? DCM_ImageOrientationPatient : DCM_ImagePositionPatient));
 }
 
+std::vector<std::string> incomplete_concatenations(const std::vector<Volume>& volumes) {
+  std::map<std::string, std::map<double, const SliceHeader*>> found;
+  for (const Volume& volume : volumes) {
+    for (const SliceHeader& slice : volume.slices) {
+      if (!slice.concatenation.empty() && slice.part) found[slice.concatenation].emplace(*slice.part, &slice);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [concatenation, parts] : found) {
+    const SliceHeader& first = *parts.begin()->second;
+    // The total need not be said.
+    const double all = std::max(first.parts.value_or(0), parts.rbegin()->first);
+    const auto missing = static_cast<std::int64_t>(all) - std::ssize(parts);
+    if (missing <= 0) continue;
+    const bool is_one = missing == 1;
+    lines.push_back(first.name.string() + " is part of an image that was written in " +
+                    std::to_string(std::llround(all)) + " files (concatenation), and " + std::to_string(missing) +
+                    " of them " + (is_one ? "is" : "are") + " not here: " + (is_one ? "its" : "their") +
+                    " frames are not read");
+  }
+  return lines;
+}
+
 void check_rescale(const std::vector<Volume>& volumes) {
   struct Element {
     const char* name;

@@ -48,6 +48,9 @@ std::vector<Volume> make_volumes(std::vector<SliceHeader> images, const std::sto
 /// need not.
 std::string why_without_position(const std::vector<Volume>&);
 
+/// A line for each image that was written in several objects (PS3.3 C.7.6.16.2.2.4) of which some are not here.
+std::vector<std::string> incomplete_concatenations(const std::vector<Volume>&);
+
 /// Throws Error(irregular) where an image of a volume lacks the rescale that others of it have: its values would be
 /// stored numbers among real ones.
 void check_rescale(const std::vector<Volume>&);

@@ -110,6 +110,8 @@ struct SliceHeader {
   std::int64_t frame_columns = 0, frame_rows = 0;  ///< of the whole frame, where the image is a tile of it
   std::int64_t left = 0, top = 0;                  ///< where the tile begins
   std::int64_t frame = 0, frames = 1;              ///< which one of how many frames
+  std::string concatenation;                       ///< of the objects that its object is one part of; empty: none
+  std::optional<double> part, parts;               ///< which one of how many, from 1
   bool is_enhanced = false;                        ///< the header says frame by frame what differs (functional groups)
   /// Of a MOSAIC that does not give the direction in which its slices follow each other.
   bool is_slice_direction_assumed = false;

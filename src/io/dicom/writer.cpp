@@ -176,7 +176,8 @@ class Writer final : public ImageWriter {
         options_(options),
         execution_(options.execution.silent()),
         output_(output, series_->is_folder ? AtomicOutput::Kind::folder : AtomicOutput::Kind::file, options.force,
-                series_->input, options.access, dicom_result_series_keys) {
+                series_->input, options.access,
+                series_->is_folder ? dicom_results_of_one_series(output) : AtomicOutput::Examine()) {
     derivation_.inputs = identity_of(series_->volumes);
     derivation_.time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     for (const Volume& volume : series_->volumes) {

@@ -35,7 +35,7 @@ Descriptor::Descriptor(const std::filesystem::path& path, int flags, mode_t perm
   if (is_open() && descriptor_ <= STDERR_FILENO) {
     const int other = fcntl(descriptor_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     const int error = errno;
-    ::close(std::exchange(descriptor_, other));
+    ::close(descriptor_.exchange(other));
     errno = error;
   }
 }
@@ -45,7 +45,10 @@ fs::path Descriptor::reached_by(const fs::path& path) const {
   return is_open() && access(name.c_str(), F_OK) == 0 ? fs::path(name) : path;
 }
 
-bool Descriptor::close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
+bool Descriptor::close() {
+  const int descriptor = descriptor_.exchange(-1);
+  return descriptor < 0 || ::close(descriptor) == 0;
+}
 
 pid_t fork_apart() noexcept {
   sigset_t all, before;

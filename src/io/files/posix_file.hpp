@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -26,10 +27,11 @@ class Descriptor {
   /// A path by which this process and its children reach the opened file, even if `path` now names another one. Returns
   /// `path` itself on systems without such paths.
   std::filesystem::path reached_by(const std::filesystem::path& path) const;
+  /// Only once, even by several threads.
   bool close();
 
  private:
-  int descriptor_;
+  std::atomic<int> descriptor_;
 };
 
 /// Returns what fork() does. The child goes on to its end however this process ends, even by a signal to the whole

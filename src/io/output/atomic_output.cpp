@@ -3,51 +3,36 @@
 #include "io/output/atomic_output.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
-#include <mutex>
+#include <list>
+#include <new>
 #include <set>
 #include <string>
-#include <string_view>
 #include <system_error>
+#include <thread>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
 #include "io/files/path_overlap.hpp"
 #include "io/files/paths.hpp"
-#include "io/files/staging_name.hpp"
-#include "io/output/placement.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 namespace {
 
-[[noreturn]] void throw_not_writable(const fs::path& path, std::string_view what, int error) {
-  throw Error(Errc::not_writable,
-              path.string() + ": " + std::string(what) + ": " + std::generic_category().message(error));
-}
-
-bool is_real_folder(const fs::directory_entry& entry) { return entry.is_directory() && !entry.is_symlink(); }
-
-/// Calls `take` for a file, or for a folder and all that lies in it. It returns whether to go on into a folder. One
-/// folder is open at a time, however deep they lie.
-template <class Take>
-void for_each_in(const fs::path& path, const Take& take) {
-  std::vector<fs::path> folders;
-  const auto look_at = [&](const fs::directory_entry& entry) {
-    if (take(entry) && is_real_folder(entry)) folders.push_back(entry.path());
-  };
-  for (look_at(fs::directory_entry(path)); !folders.empty();) {
-    const fs::path folder = std::move(folders.back());
-    folders.pop_back();
-    for (const fs::directory_entry& inside : fs::directory_iterator(folder)) look_at(inside);
-  }
+[[noreturn]] void throw_not_writable(const fs::path& path, const std::string& what, int error) {
+  throw Error(Errc::not_writable, path.string() + ": " + what + ": " + std::generic_category().message(error));
 }
 
 /// Some file systems cannot sync a folder, and say so.
@@ -61,14 +46,127 @@ int finish_one(const fs::path& path, mode_t usual, const Access& most) {
   return sync(file);
 }
 
+/// Which file or folder stands at a path, if any. A new file may get the inode number of one that was removed, so size
+/// and time count too. What a folder holds is examined elsewhere.
+using Identity = std::tuple<dev_t, ino_t, off_t, time_t, long>;
+Identity identity_of(const fs::path& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  if (S_ISDIR(status.st_mode)) status.st_size = status.st_mtim.tv_sec = status.st_mtim.tv_nsec = 0;
+  return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+/// How an output comes to its place: what was staged is renamed to the target, and what it replaces stands under the
+/// staged name then. `aside`: a free name beside the target, which nothing ever removes.
+struct Placement {
+  fs::path staged, target, aside;
+  Identity made = identity_of(staged), replaced{};
+
+  bool replaces() const { return replaced != Identity(); }
+};
+using Placements = std::vector<Placement>;
+/// Which one failed, and an error number, or 0.
+using Result = std::pair<std::size_t, int>;
+
+// A forked child calls what follows: no memory may be allocated.
+
+/// Renames only where nothing stands at `to`. Returns an error number, or 0.
+int rename_to_free_name(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;  // else the file system does not know the flag
+  if (stands_at(to)) return EEXIST;
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+/// At one instant where the file system can, else in three steps.
+int exchange_names(const Placement& one) {
+  if (renameat2(AT_FDCWD, one.staged.c_str(), AT_FDCWD, one.target.c_str(), RENAME_EXCHANGE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (const int error = rename_to_free_name(one.target, one.aside)) return error;
+  if (const int error = rename_to_free_name(one.staged, one.target)) return error;
+  return rename_to_free_name(one.aside, one.staged);
+}
+
+/// Takes it back where something else than expected stood at the target.
+int exchange(const Placement& one, const Identity& expected) {
+  if (const int error = exchange_names(one)) return error;
+  if (identity_of(one.staged) == expected) return 0;
+  exchange_names(one);
+  return ESTALE;
+}
+
+/// However far they came.
+Result roll_back(const Placements& placements) {
+  for (const Placement& one : placements) {
+    if (identity_of(one.target) == one.made) {
+      if (!one.replaces() || stands_at(one.aside)) {
+        rename_to_free_name(one.target, one.staged);
+      } else {
+        exchange(one, one.made);
+      }
+    }
+    rename_to_free_name(one.aside, one.target);
+  }
+  return {};
+}
+
+/// All, the first last, or none.
+Result place(const Placements& placements) {
+  for (std::size_t i = placements.size(); i-- > 0;) {
+    const Placement& one = placements[i];
+    const int error = one.replaces() ? exchange(one, one.replaced) : rename_to_free_name(one.staged, one.target);
+    if (error == 0) continue;
+    roll_back(placements);
+    return {i, error};
+  }
+  return {};
+}
+
+/// What may take several renames runs in a child process, which goes on if this one is killed. If the child is killed,
+/// this one rolls all back.
+Result uninterrupted(Result (*work)(const Placements&), const Placements& placements) {
+  if (placements.size() == 1 && !placements.front().replaces()) return work(placements);
+  void* const shared = mmap(nullptr, sizeof(Result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return work(placements);
+  auto* const child_result = new (shared) Result(0, EOWNERDEAD);
+  const pid_t child = fork_apart();
+  if (child <= 0) *child_result = work(placements);
+  if (child == 0) _exit(0);
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  const Result result = *child_result;
+  munmap(shared, sizeof result);
+  if (result.second == EOWNERDEAD) roll_back(placements);
+  return result;
+}
+
+/// A lock on each folder itself, for which nothing is written; it ends with what is returned, or with the process.
+/// After 20 seconds goes on without, as where the file system knows no such locks: what waits is finished work.
+std::list<Descriptor> lock_folders(const std::set<fs::path>& folders, const Execution& execution) {
+  std::list<Descriptor> held;
+  constexpr std::chrono::milliseconds silent = 1s, longest = 20s, pause = 10ms;
+  auto waited = 0ms;
+  for (const fs::path& folder : folders) {  // in the same order in each process, so that no two wait for each other
+    held.emplace_back(folder, O_RDONLY | O_DIRECTORY);
+    for (; flock(held.back(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && waited < longest; waited += pause) {
+      check_stop(execution.stop);
+      if (execution.note && waited == silent) {
+        execution.note(folder.string() + ": another process has locked this folder; waiting for it, 20 s at most");
+      }
+      std::this_thread::sleep_for(pause);
+    }
+  }
+  return held;
+}
+
 }  // namespace
 
 AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const fs::path& input, const Access& most,
-                           OwnerOf owner_of)
-    : target_(without_trailing_slash(target)), kind_(kind), force_(force), most_(most), owner_of_(owner_of) {
+                           Examine examine)
+    : target_(without_trailing_slash(target)), examine_(std::move(examine)), kind_(kind), force_(force), most_(most) {
   try {
     const fs::path name = target_.filename();
-    if (!target_.has_filename() || name == "." || name == "..") {
+    if (name.empty() || name == "." || name == "..") {
       throw Error(Errc::output_path, target.string() + ": cannot name an output", "give a file or a new folder");
     }
     if (kind_ == Kind::file && target_ != target) {
@@ -81,12 +179,9 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
                   "make it first or give another output");
     }
     if (!input.empty()) refuse_overlap(target_, input);
-    if (fs::exists(fs::symlink_status(target_))) refuse_existing({});
-    if (faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
-      throw_not_writable(target_, "cannot be created", errno);
-    }
-    if (faccessat(AT_FDCWD, parent.c_str(), R_OK, AT_EACCESS) != 0) {
-      throw_not_writable(target_, "cannot be synced to disk, as its folder may not be read", errno);
+    if (fs::exists(fs::symlink_status(target_))) examine_existing(target_, {});
+    if (faccessat(AT_FDCWD, parent.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
+      throw_not_writable(target_, "cannot be created, as its folder must be readable and writable", errno);
     }
   } catch (const fs::filesystem_error& error) {
     throw_not_writable(target_, "cannot be examined", error.code().value());
@@ -107,141 +202,91 @@ void AtomicOutput::begin() {
   if (error != 0) throw_not_writable(target_, "cannot be created", error);
 }
 
-std::vector<fs::path> AtomicOutput::refuse_existing(const Execution& execution) const {
-  const fs::path target = folder_ ? folder_->beside(target_.filename()) : target_;
-  const fs::file_status status = fs::status(target);
+std::vector<fs::path> AtomicOutput::examine_existing(const fs::path& found, const Execution& execution) const {
+  const fs::file_status status = fs::status(found);
   const bool is_file = kind_ == Kind::file;
   if (fs::exists(status) && !(is_file ? fs::is_regular_file(status) : fs::is_directory(status))) {
     throw Error(Errc::output_path, target_.string() + (is_file ? ": is not a regular file; give the name of a file"
                                                                : ": is not a folder; give the name of a folder"));
   }
-  std::vector<fs::path> found = refuse_foreign_files(target, execution);
-  if (!force_) {
+  check_stop(execution.stop);
+  std::vector<fs::path> files = examine_ ? examine_(found, execution) : std::vector{found};
+  if (!force_ || !(is_file || examine_)) {
     throw Error(Errc::exists, target_.string() + ": exists already", "use " + Parameter{"force"} + " to replace it");
   }
-  return found;
+  return files;
 }
-
-/// Replacing a folder removes all that it holds, so anything but an earlier result is refused, and what a killed run
-/// left in it. `folder`: where what stood at the target is by now. Returns it and the files in it.
-std::vector<fs::path> AtomicOutput::refuse_foreign_files(const fs::path& folder, const Execution& execution) const {
-  std::vector<fs::path> found{folder};
-  if (!fs::is_directory(fs::symlink_status(folder))) return found;
-  if (folder_) remove_stale_stagings(folder);
-  const auto refuse = [&](const std::string& what) {
-    throw Error(Errc::exists, target_.string() + ": holds " + what, "give another output");
-  };
-  const auto refuse_foreign = [&](const fs::path& path) {
-    refuse(path.lexically_relative(folder).string() +
-           ", which was not made by quietvox, and is therefore not replaced");
-  };
-  std::vector<std::string> first;
-  try {
-    for_each_in(folder, [&](const fs::directory_entry& entry) {
-      check_stop(execution.stop);
-      const bool may_be_left = !folder_ && entry.path().parent_path() == folder;
-      if (is_real_folder(entry)) return !may_be_left || !is_staging_name(entry.path().filename().string());
-      const bool is_plain = entry.is_regular_file() && !entry.is_symlink();
-      const auto owner = is_plain && owner_of_ ? owner_of_(entry.path(), execution) : std::vector<std::string>();
-      if (owner.empty()) refuse_foreign(entry.path());
-      if (first.empty()) first = owner;
-      if (std::ranges::find_first_of(owner, first) == owner.end()) {
-        refuse("results of several series, which the result of one must not replace");
-      }
-      found.push_back(entry.path());
-      return false;
-    });
-  } catch (const fs::filesystem_error& error) {
-    if (error.code() == std::errc::filename_too_long) refuse_foreign(error.path1());  // no path of ours is
-    throw_not_writable(target_ / error.path1().lexically_relative(folder), "cannot be examined", error.code().value());
-  }
-  return found;
-}
-
-void AtomicOutput::take(const fs::path& made) {
-  if (std::rename(made.c_str(), staging().c_str()) != 0) throw_not_writable(target_, "cannot be put in place", errno);
-}
-
-void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void AtomicOutput::finish(const Execution& execution) {
-  std::vector<fs::directory_entry> made;
-  for_each_in(staging(), [&](const fs::directory_entry& entry) {
-    made.push_back(entry);
-    return true;
-  });
+  std::vector<fs::path> made{staging()};
+  std::size_t files = kind_ == Kind::file ? 1 : 0;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging(), none)) {
+    made.push_back(entry.path());
+    files += entry.is_directory() ? 0 : 1;
+  }
   const auto check = [&](int error) {
     if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
     if (error != 0) throw_not_writable(target_, "cannot be synced", error);
   };
-  if (std::cmp_less(std::ranges::count(made, false, is_real_folder), expected_files_)) check(ENOENT);
+  if (files < expected_files_) check(ENOENT);
   parallel_for(execution.silent(), std::ssize(made), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      check(finish_one(made[static_cast<std::size_t>(i)].path(), folder_->usual_permissions(), most_));
+      check(finish_one(made[static_cast<std::size_t>(i)], folder_->usual_permissions(), most_));
     }
   });
 }
 
-/// What it is about to replace may be another by now. Gives no more access than that.
-void AtomicOutput::heed_existing(const Execution& execution) {
-  const Access most = most_ & access_of(refuse_existing(execution), folder_->beside(target_.filename()));
-  if (most.bits == most_.bits && most.group == most_.group) return;
-  most_ = most;
-  finish(execution);
-}
-
-/// Checks again, now that nobody else can reach it: files may have been added, or contents changed, until then.
-void AtomicOutput::check_replaced(const Execution& execution) const {
-  refuse_foreign_files(staging(), execution);
-  check_stop(execution.stop);
-  if (refuse_ && fs::is_regular_file(fs::symlink_status(staging()))) refuse_(staging());
-}
-
 void AtomicOutput::fail_to_place(int error) const {
-  if (error == EEXIST) {
+  if (error == EEXIST || error == ESTALE) {
     throw Error(Errc::exists, target_.string() + ": appeared while the output was being made",
                 force_ ? "run again" : "use " + Parameter{"force"} + " to replace it");
   }
-  if (error == ESTALE) {
-    throw Error(Errc::not_writable, target_.string() + ": something else appeared in its place, and was left there",
-                "run again");
-  }
-  if (error == EOWNERDEAD) {
-    throw Error(Errc::not_writable, target_.string() + ": not put in place: the process doing it was killed",
-                "run again");
-  }
-  throw_not_writable(target_, "cannot be put in place", error);
+  const bool was_killed = error == EOWNERDEAD;
+  throw_not_writable(target_, was_killed ? "the process that puts it in place was killed" : "cannot be put in place",
+                     error);
 }
 
+void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
+
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
-  std::vector<Placement> placements;
-  std::set<fs::path> folders;
   try {
+    std::set<fs::path> folders;
     for (AtomicOutput* const output : outputs) {
       output->finish(execution);
       folders.insert(fs::canonical(output->folder_->beside("")));
     }
     const auto locks = lock_folders(folders, execution);
     const std::unique_lock whole = keep_stagings();
-    for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
-      AtomicOutput& one = **output;
-      placements.push_back({.staged = one.staging(),
-                            .target = one.folder_->beside(one.target_.filename()),
-                            .aside = one.folder_->aside(),
-                            .force = one.force_});
-      if (placements.back().replaces()) one.heed_existing(execution);
+    Placements placements;
+    for (AtomicOutput* const output : outputs) {
+      const auto beside = [&](const fs::path& name) { return output->folder_->beside(name); };
+      const fs::path staged = output->staging(), aside = output->folder_->path().stem().string().substr(1);
+      placements.push_back({staged, beside(staged.filename()), beside(aside.string() + ".replaced")});
+      Placement& one = placements.back();
+      if (output->force_) one.replaced = identity_of(one.target);
+      if (!one.replaces()) continue;
+      // It may be another than there was before, to which fewer people have access.
+      const Access most = output->most_ & access_of(output->examine_existing(one.target, execution), one.target);
+      if (most.bits == output->most_.bits && most.group == output->most_.group) continue;
+      output->most_ = most;
+      output->finish(execution);
     }
-    const auto [failed, why] = place_together(placements);
-    if (why != 0) outputs[outputs.size() - 1 - failed]->fail_to_place(why);
+    const auto [failed, why] = uninterrupted(place, placements);
+    if (why != 0) outputs[failed]->fail_to_place(why);
     try {
-      for (const AtomicOutput* const output : outputs) output->check_replaced(execution);
+      // Nobody else can reach what was replaced any more: files may have been added to it until then.
+      for (std::size_t i = 0; i < placements.size(); ++i) {
+        check_stop(execution.stop);
+        if (placements[i].replaces() && outputs[i]->examine_) outputs[i]->examine_(placements[i].staged, execution);
+      }
       for (const fs::path& folder : folders) {
         if (const int error = sync(Descriptor(folder, O_RDONLY | O_DIRECTORY))) {
           throw_not_writable(folder, "cannot be synced", error);
         }
       }
     } catch (...) {
-      roll_back(placements);
+      uninterrupted(roll_back, placements);
       throw;
     }
   } catch (const fs::filesystem_error& error) {

@@ -113,11 +113,12 @@ ProvenanceSidecar::~ProvenanceSidecar() { stop_hashing_.request_stop(); }
 void ProvenanceSidecar::check() const { make_output(); }
 
 std::unique_ptr<AtomicOutput> ProvenanceSidecar::make_output() const {
-  refuse_replacing(path_);
   for (const fs::path& input : inputs_) refuse_overlap(path_, input);
-  auto output = std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path(), most_);
-  output->refuse_replacing([this](const fs::path& found) { refuse_replacing(found); });
-  return output;
+  const auto examine = [this](const fs::path& found, const Execution&) {
+    refuse_replacing(found);
+    return std::vector{found};
+  };
+  return std::make_unique<AtomicOutput>(path_, AtomicOutput::Kind::file, force_, fs::path(), most_, examine);
 }
 
 /// What was found at the path; it may have another name by now.

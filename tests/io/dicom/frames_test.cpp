@@ -84,6 +84,38 @@ class DicomFrames : public ::testing::Test {
   const std::filesystem::path in_ = folder_ / "in.dcm", out_ = folder_ / "out.dcm";
 };
 
+/// An enhanced object may be written in several files, of which an export may lose some.
+TEST_F(DicomFrames, PartsOfAnImageThatAreMissingAreToldOf) {
+  std::filesystem::create_directory(folder_ / "in");
+  const auto write = [&](int part, const char* parts) {
+    DicomSpec spec = enhanced({{.z = 2.0 * part}, {.z = 2.0 * part + 1}});
+    spec.change = [part, parts, change = spec.change](DcmDataset& data) {
+      change(data);
+      data.putAndInsertString(DCM_SOPInstanceUID, ("1.2.3." + std::to_string(part)).c_str());
+      data.putAndInsertString(DCM_ConcatenationUID, "1.2.3");
+      data.putAndInsertUint16(DCM_InConcatenationNumber, static_cast<Uint16>(part));
+      if (parts) data.putAndInsertString(DCM_InConcatenationTotalNumber, parts);
+    };
+    write_dicom(folder_ / "in" / std::to_string(part), spec);
+  };
+  const auto warnings = [&] { return io::open_dicom(folder_ / "in", {})->warnings(); };
+  write(2, nullptr);
+  write(3, nullptr);
+  EXPECT_EQ(warnings(),
+            std::vector<std::string>{"2 is part of an image that was written in 3 files (concatenation), and "
+                                     "1 of them is not here: its frames are not read"});
+  write(1, nullptr);
+  EXPECT_TRUE(warnings().empty()) << "the number of all need not be said";
+  write(1, "3");
+  EXPECT_TRUE(warnings().empty());
+  write(1, "5");
+  EXPECT_EQ(warnings(),
+            std::vector<std::string>{"1 is part of an image that was written in 5 files (concatenation), and "
+                                     "2 of them are not here: their frames are not read"});
+  write(1, "0");
+  EXPECT_TRUE(warnings().empty());
+}
+
 TEST_F(DicomFrames, OfEnhancedObjectsAreSlicesInTheOrderOfTheirPositions) {
   const auto image = open(enhanced({{.z = 4}, {.z = 0}, {.z = 2}}));
   ASSERT_EQ(image->volume_count(), 1u);

@@ -22,6 +22,7 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,7 +31,6 @@
 #include "io/files/staging_name.hpp"
 #include "io/image.hpp"
 #include "io/output/atomic_output.hpp"
-#include "io/output/placement.hpp"
 #include "support/expect_error.hpp"
 #include "support/make_dicom.hpp"
 #include "support/temporary_folder.hpp"
@@ -40,8 +40,10 @@ namespace {
 
 /// What another process does before the next lock is tried; returns an error for the file system to give, or 0.
 std::function<int()> before_lock;
-/// The same for what was renamed last.
-std::function<void()> after_rename;
+/// The same for what is renamed next, and what was renamed last.
+std::function<void()> before_rename, after_rename;
+/// How long this process was to sleep, if it does not but goes on.
+std::optional<std::chrono::nanoseconds> slept;
 /// The file system can only rename.
 bool has_plain_renames = false;
 /// The file system keeps what is open and is removed under another name, as NFS and FUSE do.
@@ -76,7 +78,14 @@ extern "C" int flock(int file, int operation) {
   return static_cast<int>(syscall(SYS_flock, file, operation));
 }
 
+extern "C" int nanosleep(const timespec* time, timespec* left) {
+  if (!slept) return static_cast<int>(syscall(SYS_nanosleep, time, left));
+  *slept += std::chrono::seconds(time->tv_sec) + std::chrono::nanoseconds(time->tv_nsec);
+  return 0;
+}
+
 extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  if (const auto hook = before_rename) hook();
   if (has_plain_renames) {
     errno = EINVAL;
     return -1;
@@ -132,6 +141,7 @@ namespace quietvox::io {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 using Kind = AtomicOutput::Kind;
 using Names = std::vector<std::string>;
 using test::expect_error;
@@ -142,7 +152,8 @@ class OutputRaces : public testing::Test {
  protected:
   void TearDown() override {
     before_lock = nullptr;
-    after_rename = nullptr;
+    before_rename = after_rename = nullptr;
+    slept = {};
     has_plain_renames = hides_what_is_open = false;
     mode_error = 0;
     after_fstat = nullptr;
@@ -318,11 +329,7 @@ class Pair {
       put(output->staging(), text);
     }
   }
-  void commit(std::stop_token stop = {}) {
-    Execution execution;
-    execution.stop = std::move(stop);
-    commit_together(std::array{&image_, &residual_}, execution);
-  }
+  void commit(const Execution& execution = {}) { commit_together(std::array{&image_, &residual_}, execution); }
 
  private:
   AtomicOutput image_, residual_;
@@ -448,8 +455,9 @@ TEST_F(TogetherTest, SignalsDoNotReachHalfACommit) {
 }
 
 TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
+  const int other = open((folder_ / "sub").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
   Pair run(folder_.path(), "new");
-  const auto locks = lock_folders({folder_ / "sub"}, {});
   std::stop_source stop;
   std::vector<std::string> notes;
   Execution execution;
@@ -458,41 +466,49 @@ TEST_F(TogetherTest, WaitingForAnotherEndsWithAStopRequestAndSaysWhy) {
     notes.push_back(line);
     stop.request_stop();
   };
-  expect_error(Errc::cancelled, "", [&] { lock_folders({folder_.path(), folder_ / "sub"}, execution); });
+  expect_error(Errc::cancelled, "", [&] { run.commit(execution); });
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_NE(notes[0].find((folder_ / "sub").string() + ": waiting for another process"), std::string::npos) << notes[0];
-  expect_error(Errc::cancelled, "", [&] { run.commit(stop.get_token()); });
+  EXPECT_EQ(notes[0],
+            (folder_ / "sub").string() + ": another process has locked this folder; waiting for it, 20 s at most");
   EXPECT_EQ(get(folder_ / "a.nii"), "old");
+  close(other);
 }
 
 /// A new file may get the inode number of one that was removed.
-TEST_F(OutputRaces, AnotherFileOfTheSameNumberIsKept) {
-  const fs::path target = folder_ / "a.nii", staged = folder_ / "staged";
+TEST_F(TogetherTest, AnotherFileOfTheSameNumberIsKept) {
+  const fs::path target = folder_ / "sub/r.nii";
   const auto written = [&](int second) {
     const timespec times[2]{{second, 0}, {second, 0}};
     ASSERT_EQ(utimensat(AT_FDCWD, target.c_str(), times, 0), 0);
   };
   for (const bool is_larger : {false, true}) {
     put(target, "old");
-    put(staged, "new");
     written(1000);
-    const Placement placement{.staged = staged, .target = target, .aside = folder_ / "aside", .force = true};
-    put(target, is_larger ? "mine!" : "own");
-    written(is_larger ? 1000 : 2000);
-    EXPECT_EQ(place_together({&placement, 1}).second, ESTALE);
+    {
+      Pair run(folder_.path(), "new");
+      before_rename = [&] {
+        before_rename = nullptr;
+        put(target, is_larger ? "mine!" : "own");
+        written(is_larger ? 1000 : 2000);
+      };
+      expect_error(Errc::exists, "r.nii: appeared while the output was being made", [&] { run.commit(); });
+    }
+    before_rename = nullptr;
+    EXPECT_EQ(get(folder_ / "a.nii"), "old");
     EXPECT_EQ(get(target), is_larger ? "mine!" : "own");
-    EXPECT_EQ(get(staged), "new");
+    EXPECT_EQ(folder_.names(), (Names{"a.nii", "sub", "sub/r.nii"}));
   }
 }
 
 TEST_F(TogetherTest, NobodyWaitsForEver) {
-  const auto locks = lock_folders({folder_.path()}, {});
-  std::vector<std::string> notes;
-  Execution execution;
-  execution.note = [&](const std::string& line) { notes.push_back(line); };
-  const auto late = lock_folders({folder_.path()}, execution, std::chrono::milliseconds(10));
-  ASSERT_EQ(notes.size(), 1U);
-  EXPECT_NE(notes[0].find("going on without"), std::string::npos) << notes[0];
+  Pair run(folder_.path(), "new");
+  before_lock = [] { return EWOULDBLOCK; };
+  slept = 0ms;
+  run.commit();
+  EXPECT_EQ(slept, 20s);
+  before_lock = nullptr;
+  EXPECT_EQ(get(folder_ / "a.nii"), "new");
+  EXPECT_EQ(get(folder_ / "sub/r.nii"), "new");
 }
 
 /// The lock of a private folder, which is open until the end, and what is being written when a run is cut short.
@@ -525,7 +541,7 @@ TEST_F(OutputRaces, FileSystemsWithoutPermissionsAreWritten) {
     output.begin();
     put(output.staging(), std::to_string(error));
     AtomicOutput folder(folder_ / "b", Kind::folder, true, {}, {},
-                        [](const fs::path&, const Execution&) { return std::vector<std::string>{"one"}; });
+                        [](const fs::path& found, const Execution&) { return std::vector{found}; });
     folder.begin();
     put(folder.staging() / "1.dcm", std::to_string(error));
     commit_together(std::array{&output, &folder});
@@ -561,8 +577,20 @@ TEST_F(OutputRaces, NothingIsWrittenIntoAFolderOfSomebodyElse) {
   };
   after_fstat = [](struct stat& status) { status.st_uid += S_ISDIR(status.st_mode) ? 1 : 0; };
   begin();
-  after_fstat = [](struct stat& status) { status.st_mode |= S_ISDIR(status.st_mode) ? 0077 : 0; };
-  begin();
+}
+
+/// Of the same user's, into which others may write.
+TEST_F(OutputRaces, AFolderThatGotTheNameOfANewOneIsPrivate) {
+  fs::create_directory(folder_ / "open");
+  fs::permissions(folder_ / "open", fs::perms::all);
+  after_mkdir = [this](const std::string& made) {
+    after_mkdir = nullptr;
+    rmdir(made.c_str());
+    rename((folder_ / "open").c_str(), made.c_str());
+  };
+  const StagingFolder staging(folder_ / "a.nii");
+  EXPECT_FALSE(fs::exists(folder_ / "open"));
+  EXPECT_EQ(fs::status(staging.path()).permissions(), fs::perms::owner_all);
 }
 
 /// Of the same user's, with what lies in it.

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <random>
 #include <set>
@@ -25,6 +27,9 @@ namespace {
 std::mutex mutex;
 std::set<StagingFolder*> stagings;
 std::set<fs::path> made_parents;
+/// A process that is to end removes no more than it can until then.
+using Clock = std::chrono::steady_clock;
+std::atomic<Clock::time_point> removes_until = Clock::time_point::max();
 
 /// In a folder that others may write to they can give a private folder another name, and put a link in its place, at
 /// any time: what lies in it is reached by the descriptor alone.
@@ -80,6 +85,7 @@ int for_each_in(const fs::path& folder, const Take& take) {
 /// Removes a file, a link or an empty folder. Returns an error number, or 0; ENOTEMPTY for a folder that holds
 /// something, into which its owner may write then.
 int remove_one(const fs::path& path) {
+  if (Clock::now() > removes_until.load()) return ETIME;
   if (unlinkat(AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return 0;
   if (errno != EISDIR) return errno;
   if (rmdir(path.c_str()) == 0 || errno == ENOENT) return 0;
@@ -189,11 +195,11 @@ std::unique_lock<std::mutex> keep_stagings() { return std::unique_lock(mutex); }
 bool abandon_stagings() {
   auto lock = std::unique_lock(mutex, std::try_to_lock);
   if (!lock) return false;
-  (void)lock.release();                           // for ever
-  constexpr int most_tries = 50, pause = 10'000;  // half a second
+  (void)lock.release();  // for ever
+  removes_until = Clock::now() + std::chrono::milliseconds(200);
   for (StagingFolder* const folder : stagings) {
     // Until the process ends, its threads may make files in it, or be removing it too.
-    for (int tries = 0; folder->remove() != 0 && tries < most_tries; ++tries) usleep(pause);
+    while (folder->remove() != 0 && Clock::now() < removes_until.load()) usleep(1000);
   }
   for (const fs::path& parent : made_parents) rmdir(parent.c_str());
   return true;

@@ -51,8 +51,9 @@ class StagingFolder {
 /// While it is held, abandon_stagings() does nothing: what is renamed together is renamed.
 std::unique_lock<std::mutex> keep_stagings();
 
-/// For a process that is about to end itself, whatever its threads are at: removes all its staging folders. Who
-/// makes or destroys one or calls keep_stagings() from now on waits for the end. False while keep_stagings() is held.
+/// For a process that is about to end itself, whatever its threads are at: removes its staging folders, for a fifth
+/// of a second. Who makes or destroys one or calls keep_stagings() from now on waits for the end. False while
+/// keep_stagings() is held.
 bool abandon_stagings();
 
 /// Whether it is what a killed process left: a folder, no link, of such a name and of this user, which nobody else may

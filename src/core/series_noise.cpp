@@ -45,10 +45,9 @@ NoiseModel median(const std::vector<NoiseModel>& models, std::vector<std::size_t
   return models[*middle];
 }
 
-/// Whether noise of this sigma smears no volume.
-bool suits_all(const std::vector<NoiseModel>& models, double sigma) {
-  return std::ranges::all_of(
-      models, [&](const NoiseModel& other) { return other.sigma == 0 || sigma <= most_over_one * other.sigma; });
+/// Whether noise of this sigma smears a volume.
+bool is_too_much(double sigma, const NoiseModel& other) {
+  return other.sigma > 0 && sigma > most_over_one * other.sigma;
 }
 
 /// Whether nearly all of these have about this sigma.
@@ -65,8 +64,11 @@ bool are_alike(const std::vector<NoiseModel>& models, const std::vector<std::siz
 /// and no other has less. Those that cannot be trusted at all may be of another contrast, if they are more than a few.
 std::optional<std::pair<std::vector<std::size_t>, bool>> that_tell(const std::vector<NoiseModel>& models) {
   std::vector<std::size_t> usual = that_count(models);
-  if (const double sigma = median(models, usual).sigma;
-      suits_all(models, sigma) && are_alike(models, all_of(models), sigma)) {
+  const NoiseModel middle = median(models, usual);
+  const bool surer_has_much_less = std::ranges::any_of(models, [&](const NoiseModel& other) {
+    return other.confidence > middle.confidence && is_too_much(middle.sigma, other);
+  });
+  if (!surer_has_much_less && are_alike(models, all_of(models), middle.sigma)) {
     return std::pair(std::move(usual), false);
   }
   for (const Confidence least : {Confidence::medium, Confidence::high}) {
@@ -81,7 +83,8 @@ std::optional<std::pair<std::vector<std::size_t>, bool>> that_tell(const std::ve
       return other.confidence == Confidence::none && other.sigma > same_noise * sigma;
     });
     const bool are_few = static_cast<double>(untrusted) <= (1 - share_of_same) * static_cast<double>(models.size());
-    if (!suits_all(models, sigma) || has_less || !are_few) break;
+    const auto smears = [&](const NoiseModel& other) { return is_too_much(sigma, other); };
+    if (std::ranges::any_of(models, smears) || has_less || !are_few) break;
     return std::pair(std::move(sure), true);
   }
   return std::nullopt;
@@ -125,6 +128,9 @@ std::optional<SeriesNoise> SeriesNoise::measure(std::size_t volumes, const Noise
   noise.models_.push_back(median(measured.front(), numbers));
   for (std::size_t asked = 1; asked < measured.size(); ++asked) {
     noise.models_.push_back(median(measured[asked], that_count(measured[asked])));
+  }
+  for (std::size_t i = 0; i < looked_at.size(); ++i) {
+    if (is_too_much(noise.models_.front().sigma, measured.front()[i])) noise.quiet_.push_back(looked_at[i]);
   }
   take_as_magnitudes(noise.models_.front(), measured.front());
   return noise;

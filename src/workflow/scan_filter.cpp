@@ -224,7 +224,8 @@ std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, Vo
   const auto exceeds = [](double a, double times, double b) { return b > 0 && a > times * b; };
   // Times are to be filtered alike. Of directions, some may have been averaged less, and noise that stays costs most.
   const double least = image_.is_time_series() ? much : some;
-  const bool is_louder = exceeds(haar, least, usual_haar_), is_quieter = exceeds(usual_haar_, much, haar);
+  const bool is_louder = exceeds(haar, least, usual_haar_);
+  const bool is_quieter = exceeds(usual_haar_, much, haar) || of_series_->smears(volume);
   if (!is_louder && !is_quieter) return std::nullopt;
   NoiseModel own = measure_of(volume, source)(source, background_);
   const double sigma = own.trusted_sigma(), of_series = of_series_->first().sigma;

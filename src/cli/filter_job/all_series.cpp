@@ -47,10 +47,10 @@ void check_all_series(const Job& job) {
   const auto entries = fs::directory_iterator(output, error);
   const bool is_empty = std::ranges::all_of(
       entries, [](const fs::directory_entry& entry) { return io::is_staging_name(entry.path().filename().native()); });
-  if (is_empty) return check_output(output, io::Format::dicom, job.request.out.force || !error, job.request.input);
+  if (error) return check_output(output, io::Format::dicom, job.request.out.force, job.request.input);
   // What is replaced is the folder of each series, which is looked at when its turn comes.
   io::refuse_overlap(output, job.request.input);
-  if (!job.request.out.force) {
+  if (!is_empty && !job.request.out.force) {
     throw Error(Errc::exists, output.string() + ": exists already",
                 "use " + Parameter{"force"} +
                     " to replace the results of the series that are filtered; nothing else in it changes");

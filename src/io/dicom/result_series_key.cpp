@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "io/dicom/derive.hpp"
 #include "io/dicom/toolkit.hpp"
+#include "io/files/staging_name.hpp"
 
 namespace quietvox::io {
 namespace fs = std::filesystem;
@@ -44,7 +45,11 @@ AtomicOutput::Examine dicom_results_of_one_series(const fs::path& target) {
     const auto look_at = [&](const fs::directory_entry& entry) {
       check_stop(execution.stop);
       if (entry.is_directory() && !entry.is_symlink()) {
-        if (!is_stale_staging(entry.path())) folders.push_back(entry.path());
+        if (is_stale_staging(entry.path())) return;
+        if (is_staging_name(entry.path().filename().native())) {
+          refuse(entry.path().filename().string() + ", in which another run may be writing");
+        }
+        folders.push_back(entry.path());
         return;
       }
       const bool is_plain = entry.is_regular_file() && !entry.is_symlink();
@@ -64,7 +69,10 @@ AtomicOutput::Examine dicom_results_of_one_series(const fs::path& target) {
       std::error_code error;
       const fs::directory_iterator entries(open, error);
       if (error == std::errc::filename_too_long) refuse_foreign(open);  // no path of ours is
-      if (error) throw fs::filesystem_error("", open, error);
+      if (error) {
+        const fs::path name = open == folder ? target : target / open.lexically_relative(folder);
+        throw Error(Errc::not_writable, name.string() + ": cannot be examined: " + error.message());
+      }
       for (const fs::directory_entry& entry : entries) look_at(entry);
     }
     return found;

@@ -57,9 +57,10 @@ Identity identity_of(const fs::path& path) {
 }
 
 /// How an output comes to its place: what was staged is renamed to the target, and what it replaces stands under the
-/// staged name then. `aside`: a free name beside the target, which nothing ever removes.
+/// staged name then. `aside`: a free name beside the target, which nothing ever removes. `taken_back`: one in the
+/// private folder.
 struct Placement {
-  fs::path staged, target, aside;
+  fs::path staged, target, aside, taken_back;
   Identity made = identity_of(staged), replaced{};
 
   bool replaces() const { return replaced != Identity(); }
@@ -78,8 +79,8 @@ int rename_to_free_name(const fs::path& from, const fs::path& to) {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-/// At one instant where the file system can, else in three steps.
-int exchange_names(const Placement& one) {
+/// Exchanges what was staged with what is replaced: at one instant where the file system can, else in three steps.
+int exchange(const Placement& one) {
   if (renameat2(AT_FDCWD, one.staged.c_str(), AT_FDCWD, one.target.c_str(), RENAME_EXCHANGE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
   if (const int error = rename_to_free_name(one.target, one.aside)) return error;
@@ -87,25 +88,17 @@ int exchange_names(const Placement& one) {
   return rename_to_free_name(one.aside, one.staged);
 }
 
-/// Takes it back where something else than expected stood at the target.
-int exchange(const Placement& one, const Identity& expected) {
-  if (const int error = exchange_names(one)) return error;
-  if (identity_of(one.staged) == expected) return 0;
-  exchange_names(one);
-  return ESTALE;
-}
-
-/// However far they came.
+/// However far they came, and were taken back. What is not ours comes to the target, or aside if that is taken by now.
 Result roll_back(const Placements& placements) {
   for (const Placement& one : placements) {
-    if (identity_of(one.target) == one.made) {
-      if (!one.replaces() || stands_at(one.aside)) {
-        rename_to_free_name(one.target, one.staged);
-      } else {
-        exchange(one, one.made);
-      }
+    if (identity_of(one.target) == one.made &&
+        renameat2(AT_FDCWD, one.staged.c_str(), AT_FDCWD, one.target.c_str(), RENAME_EXCHANGE) != 0) {
+      rename_to_free_name(one.target, one.taken_back);
     }
-    rename_to_free_name(one.aside, one.target);
+    if (identity_of(one.staged) != one.made && rename_to_free_name(one.staged, one.target) == EEXIST) {
+      rename_to_free_name(one.staged, one.aside);
+    }
+    if (one.replaces()) rename_to_free_name(one.aside, one.target);
   }
   return {};
 }
@@ -114,7 +107,8 @@ Result roll_back(const Placements& placements) {
 Result place(const Placements& placements) {
   for (std::size_t i = placements.size(); i-- > 0;) {
     const Placement& one = placements[i];
-    const int error = one.replaces() ? exchange(one, one.replaced) : rename_to_free_name(one.staged, one.target);
+    int error = one.replaces() ? exchange(one) : rename_to_free_name(one.staged, one.target);
+    if (error == 0 && identity_of(one.staged) != one.replaced) error = EEXIST;  // it took the place of that
     if (error == 0) continue;
     roll_back(placements);
     return {i, error};
@@ -220,10 +214,12 @@ std::vector<fs::path> AtomicOutput::examine_existing(const fs::path& found, cons
 void AtomicOutput::finish(const Execution& execution) {
   std::vector<fs::path> made{staging()};
   std::size_t files = kind_ == Kind::file ? 1 : 0;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(staging(), none)) {
-    made.push_back(entry.path());
-    files += entry.is_directory() ? 0 : 1;
+  for (std::size_t i = 0; i < made.size(); ++i) {  // one folder is open at a time, however deep they lie
+    std::error_code is_file;
+    for (fs::directory_iterator at(made[i], is_file), end; at != end; ++at) {
+      made.push_back(at->path());
+      files += at->is_directory() ? 0 : 1;
+    }
   }
   const auto check = [&](int error) {
     if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
@@ -238,7 +234,7 @@ void AtomicOutput::finish(const Execution& execution) {
 }
 
 void AtomicOutput::fail_to_place(int error) const {
-  if (error == EEXIST || error == ESTALE) {
+  if (error == EEXIST) {
     throw Error(Errc::exists, target_.string() + ": appeared while the output was being made",
                 force_ ? "run again" : "use " + Parameter{"force"} + " to replace it");
   }
@@ -261,8 +257,9 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
     Placements placements;
     for (AtomicOutput* const output : outputs) {
       const auto beside = [&](const fs::path& name) { return output->folder_->beside(name); };
-      const fs::path staged = output->staging(), aside = output->folder_->path().stem().string().substr(1);
-      placements.push_back({staged, beside(staged.filename()), beside(aside.string() + ".replaced")});
+      const fs::path staged = output->staging();
+      const std::string aside = output->folder_->path().stem().string().substr(1) + ".replaced";
+      placements.push_back({staged, beside(staged.filename()), beside(aside), *output->folder_ / aside});
       Placement& one = placements.back();
       if (output->force_) one.replaced = identity_of(one.target);
       if (!one.replaces()) continue;
@@ -278,7 +275,11 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
       // Nobody else can reach what was replaced any more: files may have been added to it until then.
       for (std::size_t i = 0; i < placements.size(); ++i) {
         check_stop(execution.stop);
-        if (placements[i].replaces() && outputs[i]->examine_) outputs[i]->examine_(placements[i].staged, execution);
+        const fs::path& replaced = placements[i].staged;
+        const bool leads_elsewhere = fs::is_symlink(fs::symlink_status(replaced));
+        if (placements[i].replaces() && outputs[i]->examine_ && !leads_elsewhere) {
+          outputs[i]->examine_(replaced, execution);
+        }
       }
       for (const fs::path& folder : folders) {
         if (const int error = sync(Descriptor(folder, O_RDONLY | O_DIRECTORY))) {
@@ -295,7 +296,7 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
   // The outputs stand, whatever comes of this.
   for (AtomicOutput* const output : outputs) {
     const int error = output->folder_->remove();
-    if (error == 0 || !execution.note) continue;
+    if (error == 0 || !execution.note || execution.stop.stop_requested()) continue;
     execution.note(output->target_.string() + ": what it replaced cannot be removed: " +
                    std::generic_category().message(error) + "; it is left in " + output->folder_->path().string());
   }

@@ -47,10 +47,15 @@ std::string lock_name(const fs::path& staging) {
   return staging.stem().string().substr(staging_prefix.size()) + ".lock";
 }
 
-/// All zero where the file is not open.
+/// All zero where the file is not open, or does not stand in the open folder.
 struct stat status_of(int file) {
   struct stat status {};
   fstat(file, &status);
+  return status;
+}
+struct stat status_of(int folder, const std::string& name) {
+  struct stat status {};
+  fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
   return status;
 }
 
@@ -60,10 +65,12 @@ struct Found {
     const struct stat of_folder = status_of(folder);
     is_private = of_folder.st_uid == geteuid() && (of_folder.st_mode & 0777) == 0700;
     if (!is_private) return;
-    lock.emplace(folder.reached_by(path) / lock_name(path), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
-    const struct stat of_lock = status_of(*lock);
-    is_stale = S_ISREG(of_lock.st_mode) && of_lock.st_nlink == 1 && of_lock.st_size == 0 &&
-               flock(*lock, LOCK_EX | LOCK_NB) == 0;
+    const std::string name = lock_name(path);
+    const struct stat of_lock = status_of(folder, name);
+    constexpr off_t most_bytes = 1;  // of what earlier versions left
+    if (!S_ISREG(of_lock.st_mode) || of_lock.st_nlink != 1 || of_lock.st_size > most_bytes) return;
+    lock.emplace(folder.reached_by(path) / name, O_RDWR | O_NOFOLLOW);
+    is_stale = flock(*lock, LOCK_EX | LOCK_NB) == 0;
   }
 
   Descriptor folder;
@@ -89,13 +96,14 @@ int remove_one(const fs::path& path) {
   if (unlinkat(AT_FDCWD, path.c_str(), 0) == 0 || errno == ENOENT) return 0;
   if (errno != EISDIR) return errno;
   if (rmdir(path.c_str()) == 0 || errno == ENOENT) return 0;
-  chmod(path.c_str(), 0700);  // where it fails, what comes next fails too
+  // Where it fails, what comes next fails too. The owner of what was replaced may still change what it holds.
+  [[maybe_unused]] const int ignored = fchmodat(AT_FDCWD, path.c_str(), 0700, AT_SYMLINK_NOFOLLOW);
   return ENOTEMPTY;
 }
 
-/// Removes all in a private folder but one file. Links are not followed. What lies deeper is first moved up, so that
-/// any depth takes two open folders. Returns an error number, or 0.
-int empty(const fs::path& folder, const fs::path& kept) {
+/// Removes all in a private folder but one file, as another thread may do too. Links are not followed. What lies deeper
+/// is first moved up, so that any depth takes two open folders. Returns an error number, or 0.
+int remove_all_but(const fs::path& kept, const fs::path& folder) {
   int error = 0;
   for (bool has_moved = true; has_moved && error == 0;) {
     has_moved = false;
@@ -105,7 +113,7 @@ int empty(const fs::path& folder, const fs::path& kept) {
       const int failed = for_each_in(path, [&](const fs::path& below) {
         if (const int not_removed = remove_one(below); not_removed != ENOTEMPTY) return not_removed;
         has_moved = true;
-        return std::rename(below.c_str(), (folder / random_name()).c_str()) == 0 ? 0 : errno;
+        return std::rename(below.c_str(), (folder / random_name()).c_str()) == 0 || errno == ENOENT ? 0 : errno;
       });
       return failed == 0 ? remove_one(path) : failed;
     });
@@ -117,10 +125,10 @@ int empty(const fs::path& folder, const fs::path& kept) {
 /// held: who made the folder, and was not the first to lock it, sees that it is gone. Returns an error number, or 0.
 int remove_staging(const fs::path& path, const Descriptor& folder, Descriptor& lock) {
   const fs::path inside = folder.reached_by(path);
-  if (const int error = empty(inside, lock_name(path))) return error;
+  if (const int error = remove_all_but(lock_name(path), inside)) return error;
   unlinkat(folder, lock_name(path).c_str(), 0);
   lock.close();
-  empty(inside, {});  // some file systems (NFS) keep what is open under another name
+  remove_all_but({}, inside);  // NFS and FUSE keep what is open under another name, until it is closed
   // An empty folder may have been moved, and another have its name by now.
   if (rmdir((inside / ".." / path.filename()).c_str()) == 0) return 0;
   if (for_each_in(inside, [](const fs::path&) { return ENOTEMPTY; }) == 0) return 0;
@@ -140,14 +148,16 @@ StagingFolder::StagingFolder(const fs::path& target) {
   remove_stale_stagings(parent);
   const std::lock_guard guard(mutex);
   real_parent_ = real_path(parent);
-  made_parent_ = mkdir(real_parent_.c_str(), 0700) == 0;
+  int error = mkdir(real_parent_.c_str(), 0700) == 0 ? 0 : errno;
+  made_parent_ = error == 0;
   if (made_parent_) made_parents.insert(real_parent_);
-  int error = EEXIST;
   constexpr int most_attempts = 100;
-  for (int attempt = 0; error != 0 && attempt < most_attempts; ++attempt) {
+  const bool is_there = made_parent_ || error == EEXIST;
+  for (int attempt = 0; is_there && attempt < most_attempts; ++attempt) {
     path_ = parent / random_name();
     error = mkdir(path_.c_str(), 0700) == 0 ? open_new() : errno;
-    if (error != 0) rmdir(path_.c_str());
+    if (error == 0) break;
+    rmdir(path_.c_str());
   }
   if (error != 0) {
     leave(real_parent_);
@@ -166,19 +176,24 @@ int StagingFolder::open_new() {
   lock_.emplace(*this / name, O_RDWR | O_CREAT | O_EXCL);
   if (!lock_->is_open()) return errno;
   usual_permissions_ = status_of(*lock_).st_mode & 0666;
-  // Another folder may have its name by now: one of somebody else, or one that held something. (Some file systems give
-  // all files an owner of their own, and so the lock too: FAT, SMB, NFS as root.)
+  // Another folder may have its name by now: one of somebody else, or one of the same user that others may write to, or
+  // that holds something. (Some file systems give all files an owner of their own, and so the lock too: FAT, SMB, NFS
+  // as root.)
+  const struct stat found = status_of(*folder_);
+  int error = found.st_uid == status_of(*lock_).st_uid ? 0 : EPERM;
+  if (error == 0 && (found.st_mode & 0777) != 0700) fchmod(*folder_, 0700 | (found.st_mode & S_ISGID));
   const auto is_lock = [&](const fs::path& path) { return path.filename() == name ? 0 : EPERM; };
-  if (status_of(*folder_).st_uid != status_of(*lock_).st_uid || for_each_in(*this / "", is_lock) != 0) {
+  if (error == 0) error = for_each_in(*this / "", is_lock);
+  if (error != 0) {
+    fchmod(*folder_, found.st_mode & 07777);
     lock_->close();
     unlinkat(*folder_, name.c_str(), 0);
-    return EPERM;
+    return error;
   }
-  fchmod(*folder_, 0700);
   fchmod(*lock_, 0600);
-  // Who looks for stale ones may be faster to lock it, and removes it.
+  // Who looks for stale ones may be faster to lock it, and has removed it by the time it can be locked.
   const bool is_taken = flock(*lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  return is_taken || status_of(*lock_).st_nlink != 1 ? EWOULDBLOCK : 0;
+  return is_taken || status_of(*folder_, name).st_ino != status_of(*lock_).st_ino ? EWOULDBLOCK : 0;
 }
 
 StagingFolder::~StagingFolder() {

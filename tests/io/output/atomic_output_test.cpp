@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,12 +190,6 @@ TEST_F(AtomicOutputTest, ForceReplacesAFolderInWhichAProcessWasKilled) {
   EXPECT_EQ(folder_.names(), (Names{"all", "all/1.dcm"}));
 }
 
-TEST_F(AtomicOutputTest, ForceDoesNotReplaceAFolderInWhichAnotherRunWorks) {
-  fs::create_directory(folder_ / "all");
-  const Output other(folder_ / "all/series", Kind::folder, false, {});
-  expect_refused(Errc::exists, "was not made by quietvox", folder_ / "all", Kind::folder, true);
-}
-
 TEST_F(AtomicOutputTest, AMissingFolderIsMadeAndGoesWithAFailure) {
   {
     Output first(folder_ / "new/a.nii", Kind::file, false, {}, {.bits = 040, .group = {}});
@@ -369,6 +364,65 @@ TEST_F(AtomicOutputTest, AFolderThatIsMadeIsOfTheGroupThatMayReadTheInput) {
   if (getuid() == 0) {
     ASSERT_EQ(seteuid(0), 0);
   }
+}
+
+/// New files in a folder of a group (set-group-ID) are that group's.
+TEST_F(AtomicOutputTest, OutputsInAFolderOfAGroupAreOfThatGroup) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make folders of other groups";
+  constexpr gid_t group = 4242;
+  ASSERT_EQ(chown(folder_.path().c_str(), 0, group), 0);
+  ASSERT_EQ(chmod(folder_.path().c_str(), 02775), 0);
+  Output image(folder_ / "a.nii", Kind::file, false, {}), series(folder_ / "series", Kind::folder, false, {});
+  put(image.staging(), "new");
+  put(series.staging() / "1.dcm", "new");
+  commit_together(std::array<AtomicOutput*, 2>{&image, &series});
+  for (const char* name : {"a.nii", "series", "series/1.dcm"}) {
+    struct stat status {};
+    ASSERT_EQ(stat((folder_ / name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_gid, group) << name;
+    EXPECT_EQ(S_ISDIR(status.st_mode), (status.st_mode & S_ISGID) != 0) << name;
+  }
+}
+
+TEST_F(AtomicOutputTest, AFolderOfAnyDepthTakesFewDescriptors) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer needs descriptors of its own";
+#endif
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  Output output(folder_ / "series", Kind::folder, false, {});
+  fs::path deep = output.staging();
+  for (int i = 0; i < 200; ++i) deep /= "a";
+  fs::create_directories(deep);
+  put(deep / "1.dcm", "new");
+  const rlimit few{64, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  EXPECT_NO_THROW(output.commit());
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(fs::exists(folder_ / "series" / deep.lexically_relative(output.staging()) / "1.dcm"));
+}
+
+/// From where it lies then, a relative link leads elsewhere.
+TEST_F(AtomicOutputTest, ALinkThatIsReplacedIsExaminedOnlyWhereItStands) {
+  put(folder_ / "real.nii", "old");
+  fs::create_symlink("real.nii", folder_ / "link.nii");
+  std::vector<fs::path> looks;
+  AtomicOutput output(folder_ / "link.nii", Kind::file, true, {}, {}, [&](const fs::path& found, const Execution&) {
+    EXPECT_EQ(get(found), "old");
+    looks.push_back(found);
+    return looks;
+  });
+  output.begin();
+  put(output.staging(), "new");
+  output.commit();
+  EXPECT_EQ(looks.size(), 2U);
+  EXPECT_EQ(get(folder_ / "link.nii"), "new");
+}
+
+TEST_F(AtomicOutputTest, ForceDoesNotReplaceAFolderInWhichAnotherRunWorks) {
+  fs::create_directory(folder_ / "all");
+  const Output other(folder_ / "all/series", Kind::folder, false, {});
+  expect_refused(Errc::exists, ".part, in which another run may be writing", folder_ / "all", Kind::folder, true);
 }
 
 TEST_F(AtomicOutputTest, RelativeTargetStandsInTheCurrentFolder) {

@@ -54,8 +54,10 @@ int mode_error = 0;
 std::function<void(struct stat&)> after_fstat;
 /// What another process does once a folder was made.
 std::function<void(const std::string& path)> after_mkdir;
-/// What another process does before something is removed.
-std::function<void(const std::string& path)> before_unlink;
+/// What another process does before something is removed, and once a folder was not, which holds something.
+std::function<void(const std::string&path)> before_unlink, after_full_folder;
+/// What the file system says where a folder for outputs is to be made, or 0.
+int mkdir_error = 0;
 /// What was synced to disk.
 std::vector<std::string> synced;
 /// True: a pthread_atfork() handler of a library ends every child process.
@@ -100,6 +102,11 @@ extern "C" int fchmod(int file, mode_t mode) {
 }
 
 extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+  const bool is_staging = quietvox::io::is_staging_name(std::filesystem::path(path).filename().native());
+  if (mkdir_error != 0 && !is_staging) {
+    errno = mkdir_error;
+    return -1;
+  }
   const int result = static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
   if (result == 0 && after_mkdir) after_mkdir(path);
   return result;
@@ -127,10 +134,19 @@ extern "C" int unlinkat(int folder, const char* name, int flags) {
       S_ISREG(removed.st_mode)) {
     for (int file = 3; file < 100; ++file) {
       if (fstat(file, &other) != 0 || other.st_ino != removed.st_ino || other.st_dev != removed.st_dev) continue;
-      return renameat(folder, name, folder, (".hidden" + std::to_string(hidden++)).c_str());
+      const auto place = std::filesystem::path(name).parent_path() / (".hidden" + std::to_string(hidden++));
+      return renameat(folder, name, folder, place.c_str());
     }
   }
   return static_cast<int>(syscall(SYS_unlinkat, folder, name, flags));
+}
+
+extern "C" int rmdir(const char* path) noexcept {
+  const int result = static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+  const int error = errno;
+  if (const auto hook = after_full_folder; hook && result != 0 && error == ENOTEMPTY) hook(path);
+  errno = error;
+  return result;
 }
 
 extern "C" int rename(const char* from, const char* to) {
@@ -158,7 +174,8 @@ class OutputRaces : public testing::Test {
     mode_error = 0;
     after_fstat = nullptr;
     after_mkdir = nullptr;
-    before_unlink = nullptr;
+    before_unlink = after_full_folder = nullptr;
+    mkdir_error = 0;
     ends_children = false;
   }
 
@@ -182,7 +199,7 @@ TEST_F(OutputRaces, AFolderThatAnotherTookForStaleIsMadeAnew) {
   EXPECT_EQ(staging.path(), only_entry());
 }
 
-/// It lets go of the lock before it removes that, and the maker may have it in between.
+/// The maker may lock it before the lock is removed, or after.
 TEST_F(OutputRaces, AFolderThatAnotherIsAboutToRemoveIsMadeAnew) {
   std::promise<void> about_to, made;
   std::thread other;
@@ -204,6 +221,52 @@ TEST_F(OutputRaces, AFolderThatAnotherIsAboutToRemoveIsMadeAnew) {
   remove_stale_stagings(folder_.path());
   EXPECT_EQ(staging.path(), only_entry());
   EXPECT_EQ(std::distance(fs::directory_iterator(staging / ""), {}), 2) << "its lock and what was written";
+}
+
+/// The lock that its maker has open has another name then, or none.
+TEST_F(OutputRaces, AFolderWhoseLockAnotherHasRemovedIsMadeAnew) {
+  for (const bool hides : {false, true}) {
+    hides_what_is_open = hides;
+    fs::path first;
+    before_lock = [&] {
+      before_lock = nullptr;
+      first = only_entry();
+      const fs::path lock = fs::directory_iterator(first)->path();
+      return unlinkat(AT_FDCWD, lock.c_str(), 0) == 0 ? 0 : errno;
+    };
+    const StagingFolder staging(folder_ / "a.nii");
+    EXPECT_NE(staging.path(), first);
+    fs::remove_all(first);
+  }
+}
+
+/// The owner of a folder that is replaced by another user, as in a folder of a group, may still have it open.
+TEST_F(OutputRaces, ALinkPutInPlaceOfWhatIsRemovedLeadsNowhere) {
+  const fs::path mine = folder_ / "mine";
+  put(mine, "mine");
+  ASSERT_EQ(chmod(mine.c_str(), 0644), 0);
+  for (const char* swapped : {"series", "series/sub"}) {
+    StagingFolder staging(folder_ / "a.nii");
+    fs::create_directories(staging / "series/sub");
+    put(staging / "series/sub/1.dcm", "old");
+    after_full_folder = [&](const std::string& path) {
+      if (!path.ends_with(swapped)) return;
+      after_full_folder = nullptr;
+      fs::rename(path, folder_ / "swapped");
+      fs::create_symlink(mine, path);
+    };
+    staging.remove();
+    EXPECT_FALSE(after_full_folder);
+    EXPECT_EQ(fs::status(mine).permissions(), static_cast<fs::perms>(0644));
+    EXPECT_EQ(get(mine), "mine");
+    fs::remove_all(folder_ / "swapped");
+  }
+}
+
+TEST_F(OutputRaces, WhyAFolderCannotBeMadeIsSaid) {
+  AtomicOutput output(folder_ / "new/a.nii", Kind::file, false, {});
+  mkdir_error = ENOSPC;
+  expect_error(Errc::not_writable, "No space left on device", [&] { output.begin(); });
 }
 
 /// As one that is killed leaves it.
@@ -438,6 +501,82 @@ TEST_F(TogetherTest, ARunWhoseHelperIsKilledLeavesNothingNew) {
   }
 }
 
+/// What takes all back is killed too, or somebody put a file where it would be put aside.
+TEST_F(TogetherTest, WhatIsTakenBackIsNeverLost) {
+  for (const bool plain : {false, true}) {
+    for (int number = 0; number <= (plain ? 6 : 2); ++number) {
+      SCOPED_TRACE(std::to_string(number) + (plain ? " plain" : ""));
+      has_plain_renames = plain;
+      {
+        int looks = 0;
+        const pid_t itself = getpid();
+        const auto refuse_late = [&](const fs::path& found, const Execution&) {
+          if (++looks < 3) return std::vector{found};
+          if (number > 0) {
+            at_rename(number, [itself] {
+              if (getpid() != itself) raise(SIGKILL);
+            });
+          } else {
+            for (const fs::path& folder : {folder_.path(), folder_ / "sub"}) {
+              for (const auto& entry : fs::directory_iterator(folder)) {
+                const std::string name = entry.path().filename().string();
+                if (is_staging_name(name)) put(folder / (entry.path().stem().string().substr(1) + ".replaced"), "trap");
+              }
+            }
+          }
+          throw Error(Errc::exists, "refused");
+        };
+        AtomicOutput image(folder_ / "a.nii", Kind::file, true, {}, {}, refuse_late);
+        AtomicOutput residual(folder_ / "sub/r.nii", Kind::file, true, {});
+        for (AtomicOutput* output : {&image, &residual}) {
+          output->begin();
+          put(output->staging(), "new");
+        }
+        expect_error(Errc::exists, "refused", [&] { commit_together(std::array{&image, &residual}); });
+      }
+      after_rename = nullptr;
+      EXPECT_EQ(get(folder_ / "a.nii"), "old");
+      EXPECT_EQ(get(folder_ / "sub/r.nii"), "old");
+      for (const fs::path& folder : {folder_.path(), folder_ / "sub"}) {
+        for (const auto& entry : fs::directory_iterator(folder)) {
+          if (entry.path().extension() != ".replaced") continue;
+          EXPECT_EQ(get(entry.path()), "trap");
+          fs::remove(entry.path());
+        }
+      }
+      expect_all("old");
+    }
+  }
+}
+
+/// Another's file that came to the target is kept, wherever what puts outputs in place is killed.
+TEST_F(TogetherTest, WhatCameToATargetIsNeverLost) {
+  for (const bool plain : {false, true}) {
+    for (int number = 1; number <= 6; ++number) {
+      SCOPED_TRACE(std::to_string(number) + (plain ? " plain" : ""));
+      has_plain_renames = plain;
+      put_all("old");
+      {
+        Pair pair(folder_.path(), "new");
+        const pid_t itself = getpid();
+        before_rename = [this, itself] {
+          if (getpid() == itself) return;
+          before_rename = nullptr;
+          fs::remove(folder_ / "sub/r.nii");
+          put(folder_ / "sub/r.nii", "another's");
+        };
+        at_rename(number, [itself] {
+          if (getpid() != itself) raise(SIGKILL);
+        });
+        EXPECT_THROW(pair.commit(), Error);
+      }
+      before_rename = after_rename = nullptr;
+      EXPECT_EQ(get(folder_ / "sub/r.nii"), "another's");
+      EXPECT_EQ(get(folder_ / "a.nii"), "old");
+    }
+  }
+}
+
 /// Signals for the run, and for its group, are not for the process that puts outputs in place.
 TEST_F(TogetherTest, SignalsDoNotReachHalfACommit) {
   const pid_t run = fork();
@@ -610,6 +749,29 @@ TEST_F(OutputRaces, AFolderThatGotTheNameOfANewOneKeepsWhatItHolds) {
   const std::string name = only_entry().filename();
   EXPECT_EQ(get(folder_ / name / "letter.txt"), "dear");
   EXPECT_EQ(folder_.names(), (Names{name, name + "/letter.txt"}));
+}
+
+/// Who may write into it may do so until it is private.
+TEST_F(OutputRaces, AFolderThatGotTheNameOfANewOneHoldsNothingOfOthers) {
+  fs::create_directory(folder_ / "open");
+  fs::permissions(folder_ / "open", fs::perms::all);
+  fs::path swapped;
+  after_mkdir = [&](const std::string& made) {
+    after_mkdir = nullptr;
+    rmdir(made.c_str());
+    rename((folder_ / "open").c_str(), made.c_str());
+    swapped = made;
+  };
+  after_fstat = [&](struct stat& status) {
+    if (!S_ISDIR(status.st_mode) || swapped.empty()) return;
+    after_fstat = nullptr;
+    fs::create_symlink(folder_ / "mine", swapped / "a.nii");
+  };
+  const StagingFolder staging(folder_ / "a.nii");
+  EXPECT_FALSE(after_fstat);
+  EXPECT_NE(staging.path(), swapped);
+  EXPECT_TRUE(fs::is_symlink(swapped / "a.nii"));
+  EXPECT_EQ(fs::status(swapped).permissions(), fs::perms::all);
 }
 
 /// ITK starts its threads again in every child that it hears of.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -177,6 +178,19 @@ TEST_F(StagingFolderTest, WhatOnlyHasTheNameStays) {
   }
 }
 
+/// Who waits at the other end of a pipe would be let go.
+TEST_F(StagingFolderTest, OnlyAPlainFileIsOpenedAsALock) {
+  plant();
+  fs::remove(lock());
+  ASSERT_EQ(mkfifo(lock().c_str(), 0600), 0);
+  const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(inotify_add_watch(watch, lock().c_str(), IN_OPEN), 0);
+  remove_stale_stagings(folder_ / "out");
+  char event[256];
+  EXPECT_EQ(read(watch, event, sizeof event), -1) << "nobody opened it";
+  close(watch);
+}
+
 TEST_F(StagingFolderTest, LocksOfOthersAreHeeded) {
   plant();
   const int file = open(lock().c_str(), O_RDWR | O_CLOEXEC);
@@ -257,7 +271,7 @@ TEST_F(StagingFolderTest, AProcessThatIsEndedLeavesNothingThatStays) {
     }
   });
   expect_removed_by_the_next();
-  end_one(40'000, {});
+  end_one(20'000, {});
   expect_removed_by_the_next();
 }
 

@@ -50,11 +50,13 @@ bool is_too_much(double sigma, const NoiseModel& other) {
   return other.sigma > 0 && sigma > most_over_one * other.sigma;
 }
 
+bool is_alike(const NoiseModel& model, double sigma) {
+  return model.sigma <= same_noise * sigma && sigma <= same_noise * model.sigma;
+}
+
 /// Whether nearly all of these have about this sigma.
 bool are_alike(const std::vector<NoiseModel>& models, const std::vector<std::size_t>& numbers, double sigma) {
-  const auto same = std::ranges::count_if(numbers, [&](std::size_t i) {
-    return models[i].sigma <= same_noise * sigma && sigma <= same_noise * models[i].sigma;
-  });
+  const auto same = std::ranges::count_if(numbers, [&](std::size_t i) { return is_alike(models[i], sigma); });
   return static_cast<double>(same) >= share_of_same * static_cast<double>(numbers.size());
 }
 
@@ -64,13 +66,14 @@ bool are_alike(const std::vector<NoiseModel>& models, const std::vector<std::siz
 /// and no other has less. Those that cannot be trusted at all may be of another contrast, if they are more than a few.
 std::optional<std::pair<std::vector<std::size_t>, bool>> that_tell(const std::vector<NoiseModel>& models) {
   std::vector<std::size_t> usual = that_count(models);
-  const NoiseModel middle = median(models, usual);
-  const bool surer_has_much_less = std::ranges::any_of(models, [&](const NoiseModel& other) {
-    return other.confidence > middle.confidence && is_too_much(middle.sigma, other);
-  });
-  if (!surer_has_much_less && are_alike(models, all_of(models), middle.sigma)) {
-    return std::pair(std::move(usual), false);
+  const double usual_sigma = median(models, usual).sigma;
+  Confidence surest = Confidence::none;
+  for (const NoiseModel& model : models) {
+    if (is_alike(model, usual_sigma)) surest = std::max(surest, model.confidence);
   }
+  const bool surer_has_much_less = std::ranges::any_of(
+      models, [&](const NoiseModel& other) { return other.confidence > surest && is_too_much(usual_sigma, other); });
+  if (!surer_has_much_less && are_alike(models, all_of(models), usual_sigma)) return std::pair(std::move(usual), false);
   for (const Confidence least : {Confidence::medium, Confidence::high}) {
     std::vector<std::size_t> sure = with_confidence(models, least);
     if (sure.empty() || (least == Confidence::high && 2 * sure.size() <= models.size())) break;

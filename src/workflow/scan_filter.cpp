@@ -213,26 +213,40 @@ void ScanFilter::measure_series() {
   usual_haar_ = median_of(std::span(haar));
 }
 
-/// The noise of a volume, if it is much stronger or weaker than that of the series. One volume may be spoilt, as by
-/// motion, or be the mean of others; by the noise of the series it would stay as it is, or lose what it shows.
-/// Differences of voxels may be those of structure, too; the measure of the volume knows better. But where only the
-/// surest volumes tell the noise of the series, more of it with low confidence is structure.
-std::optional<NoiseModel> ScanFilter::noise_unlike_series(std::size_t volume, VolumeSource& source) {
+/// A volume's filters by its own noise, if that is much stronger or weaker than that of the series, as the first filter
+/// that asks sees it. One volume may be spoilt, as by motion, or be the mean of others; by the noise of the series it
+/// would stay as it is, or lose what it shows. Differences of voxels may be those of structure, too; the measure of the
+/// volume knows better. But where only the surest volumes tell the noise of the series, more of it with low confidence
+/// is structure.
+std::unique_ptr<const VolumeFilter> ScanFilter::unlike_series(std::size_t volume, VolumeSource& source,
+                                                              const MakeFilter& by_own_noise) {
   constexpr double much = 1.5, some = 1.15;
   const auto known = haar_.find(volume);
   const double haar = known != haar_.end() ? known->second : estimate_noise(source, background_);
   const auto exceeds = [](double a, double times, double b) { return b > 0 && a > times * b; };
   // Times are to be filtered alike. Of directions, some may have been averaged less, and noise that stays costs most.
   const double least = image_.is_time_series() ? much : some;
-  const bool is_louder = exceeds(haar, least, usual_haar_);
-  const bool is_quieter = exceeds(usual_haar_, much, haar) || of_series_->smears(volume);
-  if (!is_louder && !is_quieter) return std::nullopt;
-  NoiseModel own = measure_of(volume, source)(source, background_);
+  const bool is_smeared = of_series_->smears(volume);
+  const bool is_louder = exceeds(haar, least, usual_haar_), is_quieter = exceeds(usual_haar_, much, haar);
+  if (!is_louder && !is_quieter && !is_smeared) return nullptr;
+  std::unique_ptr<const VolumeFilter> made;
+  try {
+    made = by_own_noise();
+  } catch (const Error& error) {
+    // By its own noise it may not be stabilised as it is by that of the series.
+    if (error.code() != Errc::invalid_argument || is_smeared) throw;
+    return nullptr;
+  }
+  if (made->noise().empty()) return nullptr;
+  const NoiseModel& own = made->noise().front();
   const double sigma = own.trusted_sigma(), of_series = of_series_->first().sigma;
   const bool is_sure =
       own.confidence >= Confidence::medium || (!of_series_->is_by_surest() && exceeds(sigma, much, of_series));
   const bool is_unlike = is_louder ? is_sure && exceeds(sigma, least, of_series) : exceeds(of_series, much, sigma);
-  return is_unlike ? std::optional(std::move(own)) : std::nullopt;
+  if (!is_unlike && !is_smeared) return nullptr;
+  warn_of(volume, std::string(own.sigma > of_series ? "noisier" : "quieter") +
+                      " than the series, and therefore filtered by its own noise");
+  return made;
 }
 
 void ScanFilter::warn_of_mask(const std::set<std::size_t>& empty) {
@@ -265,23 +279,12 @@ void ScanFilter::filter(std::size_t volume) {
                       volume > 0 && !mask_ && domain_ != io::VoxelDomain::stored && image_.may_lose_digits());
   const double index = static_cast<double>(volume), volumes = static_cast<double>(count());
   const auto filter_by = [&](const NoiseMeasure& measure) {
-    return std::make_unique<VolumeFilter>(chain(), source, backend_,
-                                          whole_.part(index / volumes, (index + 1) / volumes), measure);
+    return std::make_unique<const VolumeFilter>(chain(), source, backend_,
+                                                whole_.part(index / volumes, (index + 1) / volumes), measure);
   };
   const NoiseMeasure measure = measure_of(volume, source);
   std::unique_ptr<const VolumeFilter> made;
-  if (const auto own = of_series_ ? noise_unlike_series(volume, source) : std::nullopt) {
-    try {
-      made = filter_by([&](VolumeSource& reaching, const Execution& execution) {
-        return &reaching == &source ? *own : measure(reaching, execution);
-      });
-      warn_of(volume, std::string(own->sigma > of_series_->first().sigma ? "noisier" : "quieter") +
-                          " than the series, and therefore filtered by its own noise");
-    } catch (const Error& error) {
-      // By its own noise it may not be stabilised as it is by that of the series.
-      if (error.code() != Errc::invalid_argument) throw;
-    }
-  }
+  if (of_series_) made = unlike_series(volume, source, [&] { return filter_by(measure); });
   const bool is_by_series = of_series_ && !made;
   if (!made) made = filter_by(is_by_series ? of_series_->as_measure() : measure);
   const VolumeFilter& filter = *made;

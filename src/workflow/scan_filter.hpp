@@ -63,7 +63,8 @@ class ScanFilter {
   void check(std::size_t volume);
   void reserve_memory();
   void measure_series();
-  std::optional<NoiseModel> noise_unlike_series(std::size_t volume, VolumeSource&);
+  using MakeFilter = std::function<std::unique_ptr<const VolumeFilter>()>;
+  std::unique_ptr<const VolumeFilter> unlike_series(std::size_t volume, VolumeSource&, const MakeFilter& by_own_noise);
   void begin_provenance();
   void filter(std::size_t volume);
   void write_unfiltered(std::size_t volume, const BlankSlices& slices, VolumeSource& source);

@@ -1058,6 +1058,7 @@ TEST(Denoise, AVolumeUnlikeTheSeriesIsFilteredByItsOwnNoise) {
                                                             {2, 0, 80.F, false},
                                                             {2, 3, 4.F, false},
                                                             {2, 5, 4.F, false},
+                                                            {2, 0, 2.5F, false},
                                                             {2, 0, 14.F, true}}) {
     std::filesystem::remove(folder / "in.bval");
     if (are_directions) std::ofstream(folder / "in.bval") << "0 1000 1000 1000 1000 1000 1000 1000 1000 1000 1000 1000";
@@ -1081,6 +1082,28 @@ TEST(Denoise, AVolumeUnlikeTheSeriesIsFilteredByItsOwnNoise) {
               std::string::npos);
     for (std::size_t i = 0; i < volumes.size(); ++i) EXPECT_EQ(report.volumes[i].is_by_series, i != unlike) << i;
   }
+}
+
+/// A filter that asks sees what others before it left.
+TEST(Denoise, AQuietVolumeIsFilteredByItsOwnNoiseInAChainToo) {
+  const TemporaryFolder folder;
+  std::mt19937 random(6);
+  std::normal_distribution<float> noise;
+  std::vector<Volume> volumes(9, Volume({{64, 48, 16}}, {1, 1, 5}));
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    for (float& voxel : volumes[i].voxels) voxel = 1000 + (i == 0 ? 2.5F : 10.F) * noise(random);
+  }
+  write_series(folder / "in.nii", volumes);
+  DenoiseRequest request{.input = folder / "in.nii", .output = folder / "out.nii", .filters = {}};
+  request.filters.emplace_back(find_filter("gaussian")).set("sigma", "0.7");
+  request.filters.emplace_back(find_filter("nlm"));
+  const DenoiseReport report = denoise(request);
+  EXPECT_TRUE(std::ranges::any_of(report.warnings, [](const Message& warning) {
+    return warning.text().find("volume 1: quieter than the series") != std::string::npos;
+  }));
+  const double of_series = report.volumes[1].noise.front().sigma;
+  EXPECT_NEAR(report.volumes[0].noise.front().sigma, of_series / 4, 0.1 * of_series / 4);
+  for (std::size_t i = 1; i < volumes.size(); ++i) EXPECT_EQ(report.volumes[i].noise.front().sigma, of_series);
 }
 
 /// Of a series whose background was cut out, the darkest tissue was taken for air, and became black.

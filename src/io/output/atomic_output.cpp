@@ -95,8 +95,10 @@ Result roll_back(const Placements& placements) {
         renameat2(AT_FDCWD, one.staged.c_str(), AT_FDCWD, one.target.c_str(), RENAME_EXCHANGE) != 0) {
       rename_to_free_name(one.target, one.taken_back);
     }
-    if (identity_of(one.staged) != one.made && rename_to_free_name(one.staged, one.target) == EEXIST) {
-      rename_to_free_name(one.staged, one.aside);
+    for (const fs::path* const name : {&one.staged, &one.taken_back}) {
+      if (identity_of(*name) != one.made && rename_to_free_name(*name, one.target) == EEXIST) {
+        rename_to_free_name(*name, one.aside);
+      }
     }
     if (one.replaces()) rename_to_free_name(one.aside, one.target);
   }
@@ -214,17 +216,18 @@ std::vector<fs::path> AtomicOutput::examine_existing(const fs::path& found, cons
 void AtomicOutput::finish(const Execution& execution) {
   std::vector<fs::path> made{staging()};
   std::size_t files = kind_ == Kind::file ? 1 : 0;
-  for (std::size_t i = 0; i < made.size(); ++i) {  // one folder is open at a time, however deep they lie
-    std::error_code is_file;
-    for (fs::directory_iterator at(made[i], is_file), end; at != end; ++at) {
-      made.push_back(at->path());
-      files += at->is_directory() ? 0 : 1;
-    }
-  }
   const auto check = [&](int error) {
     if (error == ENOENT) throw_not_writable(target_, "another program removed some of it", error);
     if (error != 0) throw_not_writable(target_, "cannot be synced", error);
   };
+  for (std::size_t i = 0; i < made.size(); ++i) {  // one folder is open at a time, however deep they lie
+    std::error_code error;
+    for (fs::directory_iterator at(made[i], error), end; at != end; at.increment(error)) {
+      made.push_back(at->path());
+      files += at->is_directory() ? 0 : 1;
+    }
+    if (error != std::errc::not_a_directory) check(error.value());
+  }
   if (files < expected_files_) check(ENOENT);
   parallel_for(execution.silent(), std::ssize(made), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -246,6 +249,7 @@ void AtomicOutput::fail_to_place(int error) const {
 void AtomicOutput::commit(const Execution& execution) { commit_together(std::array{this}, execution); }
 
 void commit_together(std::span<AtomicOutput* const> outputs, const Execution& execution) {
+  if (outputs.empty()) return;
   try {
     std::set<fs::path> folders;
     for (AtomicOutput* const output : outputs) {
@@ -296,7 +300,8 @@ void commit_together(std::span<AtomicOutput* const> outputs, const Execution& ex
   // The outputs stand, whatever comes of this.
   for (AtomicOutput* const output : outputs) {
     const int error = output->folder_->remove();
-    if (error == 0 || !execution.note || execution.stop.stop_requested()) continue;
+    const bool is_ending = error == ETIME || execution.stop.stop_requested();  // the next run removes it
+    if (error == 0 || is_ending || !execution.note) continue;
     execution.note(output->target_.string() + ": what it replaced cannot be removed: " +
                    std::generic_category().message(error) + "; it is left in " + output->folder_->path().string());
   }

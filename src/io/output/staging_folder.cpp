@@ -148,16 +148,18 @@ StagingFolder::StagingFolder(const fs::path& target) {
   remove_stale_stagings(parent);
   const std::lock_guard guard(mutex);
   real_parent_ = real_path(parent);
-  int error = mkdir(real_parent_.c_str(), 0700) == 0 ? 0 : errno;
-  made_parent_ = error == 0;
-  if (made_parent_) made_parents.insert(real_parent_);
+  int error = EEXIST;
   constexpr int most_attempts = 100;
-  const bool is_there = made_parent_ || error == EEXIST;
-  for (int attempt = 0; is_there && attempt < most_attempts; ++attempt) {
+  for (int attempt = 0; error != 0 && attempt < most_attempts; ++attempt) {
+    if (mkdir(real_parent_.c_str(), 0700) == 0) {
+      made_parent_ = made_parents.insert(real_parent_).second;
+    } else if (errno != EEXIST) {
+      error = errno;
+      break;
+    }
     path_ = parent / random_name();
     error = mkdir(path_.c_str(), 0700) == 0 ? open_new() : errno;
-    if (error == 0) break;
-    rmdir(path_.c_str());
+    if (error != 0) rmdir(path_.c_str());
   }
   if (error != 0) {
     leave(real_parent_);

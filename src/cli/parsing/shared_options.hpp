@@ -35,10 +35,9 @@ struct SeriesOptions {
 
 constexpr const char* stabilise_help =
     "Transforms the data so that its noise is Gaussian before filters, and back without bias. rician: MR magnitudes; "
-    "poisson: counts and X-rays, variance grows with the value; speckle: standard "
-    "deviation grows with the value; auto: whichever was found, if one filter goes by the measured noise, and all "
-    "others "
-    "do or are a median; none: never.";
+    "poisson: counts and X-rays, variance grows with the value; speckle: standard deviation grows with the value; "
+    "auto: whichever was found, if one filter goes by the measured noise, and all others do or are a median; "
+    "none: never.";
 
 struct NoiseOptions {
   Stabilise stabilise = Stabilise::automatic;

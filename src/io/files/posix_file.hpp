@@ -27,7 +27,7 @@ class Descriptor {
   /// A path by which this process and its children reach the opened file, even if `path` now names another one. Returns
   /// `path` itself on systems without such paths.
   std::filesystem::path reached_by(const std::filesystem::path& path) const;
-  /// Only once, even by several threads.
+  /// Closes once, whichever thread comes first.
   bool close();
 
  private:

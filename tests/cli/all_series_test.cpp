@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folders that hold several series.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -185,6 +188,21 @@ TEST_F(SeveralSeries, AllAreFilteredIntoFoldersOfTheirOwn) {
   quietvox_ok({"median", path("in"), path("one"), "--radius", "1x1x0", "--series", "1.2.3.1"});
   EXPECT_EQ(read_voxels(folder_ / "one"), read_voxels(folder_ / "out/1.2.3.1"));
   EXPECT_EQ(contents(folder_ / "in"), before);
+}
+
+/// Of a run that has just begun there, or of somebody else: nothing that would be replaced.
+TEST_F(SeveralSeries, ComeBesideWhatAnotherRunHasNotFinished) {
+  const std::filesystem::path unfinished = folder_ / "out/.quietvox-0123456789abcdef.part";
+  std::filesystem::create_directories(unfinished);
+  write_file(unfinished / "0123456789abcdef.lock", "");
+  std::filesystem::permissions(unfinished, std::filesystem::perms::owner_all);
+  const int lock = open((unfinished / "0123456789abcdef.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  const Result result = filter_all();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(unfinished / "0123456789abcdef.lock"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "out"), {}), 3);
+  close(lock);
 }
 
 TEST_F(SeveralSeries, OneOfThemIsChosenWhereTwoImagesBelongTogether) {

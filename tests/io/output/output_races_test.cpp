@@ -55,7 +55,7 @@ std::function<void(struct stat&)> after_fstat;
 /// What another process does once a folder was made.
 std::function<void(const std::string& path)> after_mkdir;
 /// What another process does before something is removed, and once a folder was not, which holds something.
-std::function<void(const std::string&path)> before_unlink, after_full_folder;
+std::function<void(const std::string&)> before_unlink, after_full_folder;  // with its path
 /// What the file system says where a folder for outputs is to be made, or 0.
 int mkdir_error = 0;
 /// What was synced to disk.

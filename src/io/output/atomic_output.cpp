@@ -175,7 +175,16 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
                   "make it first or give another output");
     }
     if (!input.empty()) refuse_overlap(target_, input);
-    if (fs::exists(fs::symlink_status(target_))) examine_existing(target_, {});
+    // Another run may put its outputs there meanwhile: what is seen of two folders is no reason to refuse.
+    for (bool is_examined = false; !is_examined && fs::exists(fs::symlink_status(target_));) {
+      const Identity before = identity_of(target_);
+      try {
+        examine_existing(target_, {});
+        is_examined = true;
+      } catch (const std::exception&) {
+        if (identity_of(target_) == before) throw;
+      }
+    }
     if (faccessat(AT_FDCWD, parent.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
       throw_not_writable(target_, "cannot be created, as its folder must be readable and writable", errno);
     }

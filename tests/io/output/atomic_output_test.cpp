@@ -523,6 +523,28 @@ TEST_F(AtomicOutputTest, AFolderWithResultsOfSeveralSeriesIsNotReplaced) {
 }
 
 /// What is to be replaced is looked at before the run, before it is replaced and once more after that.
+/// Another run replaced the folder, or took it away, while it was looked at.
+TEST_F(AtomicOutputTest, WhatWasSeenOfTwoFoldersIsNoReasonToRefuse) {
+  for (const bool is_replaced : {true, false}) {
+    fs::create_directory(folder_ / "out");
+    fs::create_directory(folder_ / "another");
+    const auto meanwhile = [&] {
+      fs::rename(folder_ / "out", folder_ / "old");
+      if (is_replaced) fs::rename(folder_ / "another", folder_ / "out");
+    };
+    int looked = 0;
+    AtomicOutput(folder_ / "out", Kind::folder, true, {}, {}, [&](const fs::path& found, const Execution&) {
+      if (++looked == 1) {
+        meanwhile();
+        throw Error(Errc::exists, "files of two folders");
+      }
+      return std::vector{found};
+    });
+    EXPECT_EQ(looked, is_replaced ? 2 : 1);
+    for (const char* const name : {"out", "another", "old"}) fs::remove(folder_ / name);
+  }
+}
+
 TEST_F(AtomicOutputTest, LookingAtWhatIsReplacedEndsOnAStopRequest) {
   fs::create_directory(folder_ / "all");
   put(folder_ / "all/1", "old");

@@ -55,7 +55,7 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   if (flatness < structure_alone && !is_white(model, finest) && !is_as_air) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
-  if (partly > mostly * object) {
+  if (partly > mostly * object && !is_white(model, finest)) {
     because(Confidence::none,
             "nearly all parts of the image hold voxels of its least, its greatest or the background's value");
   }

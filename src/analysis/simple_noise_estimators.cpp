@@ -3,11 +3,13 @@
 #include "analysis/simple_noise_estimators.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "analysis/rician.hpp"
@@ -60,11 +62,16 @@ class BlockSample {
   std::int64_t seen_ = 0, stride_ = 1;
 };
 
-void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
+/// Values between which all voxels of a block must lie.
+using Between = std::optional<Range<float>>;
+
+void add_slice(BlockSample& sample, const VolumeView<const float>& slice, const Between& between) {
   const Extent extent = slice.extent;
+  const auto lies_between = [&](float value) { return value > between->min && value < between->max; };
   if (extent.x == 1 || extent.y == 1) {
     for (std::int64_t i = 0; i + 1 < extent.slice(); i += 2) {
       const float a = slice.data[i], b = slice.data[i + 1];
+      if (between && !(lies_between(a) && lies_between(b))) continue;
       sample.add({0.5F * (a + b), 0, std::abs(a - b) * std::sqrt(0.5F)});
     }
     return;
@@ -73,6 +80,7 @@ void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
     for (std::int64_t x = 0; x + 1 < extent.x; x += 2) {
       const float* a = slice.row(y, 0) + x;
       const float* b = slice.row(y + 1, 0) + x;
+      if (between && !std::ranges::all_of(std::array{a[0], a[1], b[0], b[1]}, lies_between)) continue;
       const float left = a[0] + b[0], right = a[1] + b[1], top = a[0] + a[1], bottom = b[0] + b[1];
       Block block{0.25F * (top + bottom), 0.5F * std::max(std::abs(left - right), std::abs(top - bottom)),
                   0.5F * std::abs((a[0] - a[1]) - (b[0] - b[1]))};
@@ -84,13 +92,13 @@ void add_slice(BlockSample& sample, const VolumeView<const float>& slice) {
   }
 }
 
-BlockSample sample_blocks(VolumeSource& source, const Execution& execution) {
+std::vector<Block> sample_blocks(VolumeSource& source, const Execution& execution, const Between& between = {}) {
   BlockSample sample;
   for_each_slab(source, [&](VolumeView<const float> slab) {
     check_stop(execution.stop);
-    for (std::int64_t z = 0; z < slab.extent.z; ++z) add_slice(sample, slab.slices(z, 1));
+    for (std::int64_t z = 0; z < slab.extent.z; ++z) add_slice(sample, slab.slices(z, 1), between);
   });
-  return sample;
+  return std::move(sample).take();
 }
 
 /// Median of values that may stand on a lattice (integer voxels): each value stands for the cell about it, and the
@@ -173,24 +181,53 @@ void leave_uniform_areas_out(std::vector<Block>& blocks) {
                 [&](const Block& block) { return block.is_of_one_value() && blocks_of_value.contains(block.mean); });
 }
 
-Flat flat_foreground(VolumeSource& source, const Execution& execution) {
-  std::vector<Block> blocks = sample_blocks(source, execution).take();
-  if (blocks.empty()) return {};
-  leave_uniform_areas_out(blocks);
-  const auto darker = [](const Block& a, const Block& b) { return a.mean < b.mean; };
-  const float lowest = std::min_element(blocks.begin(), blocks.end(), darker)->mean;
-  // Padding and clipped air would pull the mean below the air that is noisy.
+constexpr float infinite = std::numeric_limits<float>::infinity();
+
+/// The mean of these blocks. Padding and clipped air would pull it below the air that is noisy.
+double middle_of(const std::vector<Block>& blocks) {
+  const float lowest = std::ranges::min(blocks, {}, &Block::mean).mean;
   double sum = 0, count = 0;
   for (const Block& block : blocks) {
     if (block.mean == lowest) continue;
     sum += block.mean;
     ++count;
   }
-  const double middle = count > 0 ? sum / count : lowest;
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Flat bright = flat_blocks(blocks, middle, infinity);
+  return count > 0 ? sum / count : lowest;
+}
+
+/// Where much of an image is cut off at its highest value: the blocks between its extremes, if most of them are flat,
+/// as those of noise are. Without noise, they lie on edges.
+Flat flat_below_saturation(VolumeSource& source, const std::vector<Block>& all, const Execution& execution) {
+  constexpr double much = 0.02, most = 0.5;
+  constexpr std::int64_t fewest = 500;
+  const auto [lowest, highest] = std::ranges::minmax(all, {}, &Block::mean);
+  const auto saturated = std::ranges::count_if(
+      all, [top = highest.mean](const Block& block) { return block.mean == top && block.is_of_one_value(); });
+  if (static_cast<double>(saturated) < much * static_cast<double>(all.size())) return {};
+  const float low = lowest.is_of_one_value() ? lowest.mean : -infinite;
+  const std::vector<Block> blocks = sample_blocks(source, execution, Range<float>{low, highest.mean});
+  if (blocks.empty()) return {};
+  const double middle = middle_of(blocks);
+  const Flat bright = flat_blocks(blocks, middle, infinite);
+  const auto looked_at =
+      std::ranges::count_if(blocks, [&](const Block& block) { return static_cast<double>(block.mean) >= middle; });
+  return bright.blocks >= fewest && static_cast<double>(bright.blocks) >= most * static_cast<double>(looked_at)
+             ? bright
+             : Flat{};
+}
+
+Flat flat_foreground(VolumeSource& source, const Execution& execution) {
+  std::vector<Block> blocks = sample_blocks(source, execution);
+  if (blocks.empty()) return {};
+  leave_uniform_areas_out(blocks);
+  const double middle = middle_of(blocks);
+  const Flat bright = flat_blocks(blocks, middle, infinite);
+  if (bright.sigma > 0) return bright;
   // A bright background that is clipped (X-ray images stored inverted) has no noise.
-  return bright.sigma > 0 ? bright : flat_blocks(blocks, -infinity, middle);
+  const Flat dark = flat_blocks(blocks, -infinite, middle);
+  if (dark.sigma > 0) return dark;
+  const Flat between = flat_below_saturation(source, blocks, execution);
+  return between.sigma > 0 ? between : dark;
 }
 
 /// Means of the 8x8 blocks of a slice that look like air: noise without a signal has a Rayleigh distribution, whose

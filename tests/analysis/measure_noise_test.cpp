@@ -787,6 +787,22 @@ TEST(MeasureNoise, ClippedAtTheTopAsAtTheBottom) {
   }
 }
 
+/// Exports show a window of the values: of neighbours, most are saturated. Without noise, nothing is made of what is
+/// left.
+TEST(MeasureNoise, OfAWindowThatIsCutOffAtBothEnds) {
+  QV_NEEDS_TEST_DATA();
+  constexpr float low = 60, scale = 255.0F / 140;  // 60 to 200
+  for (const double level : {0.0, 8.0, 16.0}) {
+    const Scan noisy = level > 0 ? head().with({NoiseKind::gaussian, level, test_seed}) : head();
+    const NoiseModel model = noisy
+                                 .changed([&](std::size_t i) {
+                                   return std::clamp(std::round((noisy.voxels[i] - low) * scale), 0.0F, 255.0F);
+                                 })
+                                 .measured();
+    EXPECT_NEAR(model.trusted_sigma(), level * scale, 0.15 * level * scale) << level;
+  }
+}
+
 /// Whose ends are as frequent as all other values.
 TEST(MeasureNoise, OfEvenlySpreadWholeNumbers) {
   constexpr Extent extent{{64, 64, 32}};

@@ -131,6 +131,17 @@ TEST(EstimateNoise, ClippedBrightBackground) {
   EXPECT_NEAR(estimate_noise(volume), 12, 0.5);
 }
 
+/// As by the window of an export, so that most of the bright half is of one value.
+TEST(EstimateNoise, CutOffAtBothEnds) {
+  for (const double sigma : {0.0, 15.0}) {
+    MemoryVolume volume(odd_extent);
+    volume.fill([](double x, double y, double z) { return mr(x, y, z) + (std::hypot(x, y, z) < 0.4 ? 300 : 0); });
+    if (sigma > 0) volume.add(NoiseKind::gaussian, sigma);
+    for (float& value : volume.voxels()) value = std::clamp(std::round(value), 250.0F, 700.0F);
+    EXPECT_NEAR(estimate_noise(volume), sigma, 0.06 * sigma);
+  }
+}
+
 const NoiseEstimate& of(const std::vector<NoiseEstimate>& all, NoiseMethod method) {
   return *std::find_if(all.begin(), all.end(), [&](const NoiseEstimate& one) { return one.method == method; });
 }

@@ -231,7 +231,7 @@ class ItkImage final : public io::Image {
   std::string why_2d_only(std::size_t) const override { return ""; }
   double offset() const override { return file_->offset(); }
   bool may_lose_digits() const override { return io::may_lose_digits(file_->type()); }
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::VoxelDomain domain) const override {
+  std::unique_ptr<VolumeSource> source_of(std::size_t volume, io::VoxelDomain domain) const override {
     check(domain);
     return std::make_unique<ItkVolume>(file_, volume, domain == io::VoxelDomain::real_less_offset ? offset() : 0);
   }

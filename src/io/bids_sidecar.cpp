@@ -132,7 +132,7 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
   }
   usual_.are_of_mr = is_named_mr(path.stem().string()) || is_file(beside(image, ".bval")) ||
                      (json.is_object() && text_of(json, "Modality") == "MR");
-  if (!json.is_object() || !json.contains("quietvox") || text_of(json, "image") != image.filename()) return;
+  if (!json.is_object() || !json.contains("quietvox")) return;
   const auto entries = json.find("volumes");
   if (entries == json.end() || !entries->is_array()) return;
   std::uint64_t count = 0;
@@ -150,7 +150,8 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
       volumes_.push_back({*first, *last, std::move(facts)});
     }
   }
-  if (count != volumes) volumes_.clear();  // it was another image
+  // It was another image. Its name does not tell: users rename both files.
+  if (count != volumes) volumes_.clear();
 }
 
 HeaderFacts BidsSidecar::of_volume(std::size_t volume) const {

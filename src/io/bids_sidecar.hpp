@@ -16,7 +16,7 @@ namespace quietvox::io {
 class BidsSidecar {
  public:
   /// By the JSON file `a.json` of `a.nii.gz`: what dcm2niix writes of the scanner's Image Type and modality, or what
-  /// quietvox writes of each volume, if it is of this image. Where that says nothing, or magnitude, by the parts of the
+  /// quietvox writes of each volume, if there are as many. Where that says nothing, or magnitude, by the parts of the
   /// name that BIDS gives a meaning, `part-phase` and `_phasediff` among them. Its b-values, `a.bval`, show that it is
   /// of MR.
   BidsSidecar(const std::filesystem::path& image, std::size_t volumes);

@@ -17,7 +17,8 @@ namespace quietvox::io {
 std::unique_ptr<ImageWriter> create_dicom(const std::filesystem::path& folder, const Geometry&,
                                           const std::string& modality, const WriteOptions&);
 
-/// A new NIfTI-1 file (.nii or .nii.gz) with the given geometry, for images that did not come as NIfTI.
+/// A new NIfTI-1 file (.nii, .nii.gz, or .hdr with .img) with the given geometry, for images that did not come as
+/// NIfTI.
 std::unique_ptr<ImageWriter> create_nifti(const std::filesystem::path& output, const Geometry&, std::size_t volumes,
                                           const WriteOptions&);
 

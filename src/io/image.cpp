@@ -31,6 +31,14 @@ WriteReport ImageWriter::commit() {
   return report;
 }
 
+std::unique_ptr<VolumeSource> Image::volume(std::size_t volume, VoxelDomain domain) const {
+  if (const std::size_t count = volume_count(); volume >= count) {
+    throw Error(Errc::invalid_argument, "there is no volume " + std::to_string(volume) + ": the image has " +
+                                            std::to_string(count) + ", counted from 0");
+  }
+  return source_of(volume, domain);
+}
+
 Access access_of(const Image& image, const std::filesystem::path& output) {
   std::vector<std::filesystem::path> paths;
   for (const FileStamp& file : image.files()) paths.push_back(file.path);

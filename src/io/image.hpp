@@ -112,7 +112,8 @@ struct WriteReport {
 };
 
 /// Receives filtered slices and makes files of them. Nothing appears at the target before commit(); a writer that is
-/// destroyed without it leaves nothing behind.
+/// destroyed without it leaves nothing behind. Throws Error(internal) where volumes or slices come in another order, or
+/// are not all there at the end.
 class ImageWriter {
  public:
   virtual ~ImageWriter() = default;
@@ -133,7 +134,7 @@ class ImageWriter {
   WriteReport commit();
 };
 
-/// A scan of one or more volumes, whatever its format. Voxels are read when they are asked for.
+/// A scan of one or more volumes, whatever its format, counted from 0. Voxels are read when they are asked for.
 class Image {
  public:
   virtual ~Image() = default;
@@ -161,8 +162,8 @@ class Image {
   virtual double offset() const { return 0; }
   /// True where voxels are stored with more digits than 32-bit floats have.
   virtual bool may_lose_digits() const { return false; }
-  /// Throws Error(unsupported) for real values that floats cannot tell apart.
-  virtual std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain) const = 0;
+  /// Throws Error: invalid_argument (there is no such volume), unsupported (real values that floats cannot tell apart).
+  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain) const;
   virtual ImageInfo info() const = 0;
   virtual std::vector<std::string> warnings() const = 0;
   /// What was met among the voxels that were read so far.
@@ -184,6 +185,10 @@ class Image {
   /// The same format, with this image's metadata. `domain` is that of the values which write() will receive.
   virtual std::unique_ptr<ImageWriter> writer(const std::filesystem::path& output, VoxelDomain domain,
                                               const WriteOptions&) const = 0;
+
+ private:
+  /// Of one of the volumes that there are.
+  virtual std::unique_ptr<VolumeSource> source_of(std::size_t volume, VoxelDomain) const = 0;
 };
 
 /// The access that all files of the image grant, for an output at this path.

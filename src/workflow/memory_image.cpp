@@ -52,7 +52,7 @@ HeaderFacts MemoryImage::facts_of(std::size_t volume) const {
   return said_.offset != 0 && looks.kind == DataKind::phase ? said_ : looks;
 }
 
-std::unique_ptr<VolumeSource> MemoryImage::volume(std::size_t volume, io::VoxelDomain) const {
+std::unique_ptr<VolumeSource> MemoryImage::source_of(std::size_t volume, io::VoxelDomain) const {
   return std::make_unique<MemoryVolume>(volumes_.input[volume], facts_of(volume));
 }
 

@@ -30,7 +30,7 @@ class MemoryImage final : public io::Image {
   const io::Geometry& geometry(std::size_t) const override { return geometry_; }
   bool can_filter_stored(std::size_t) const override { return false; }
   std::string why_2d_only(std::size_t) const override { return {}; }
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, io::VoxelDomain) const override;
+  std::unique_ptr<VolumeSource> source_of(std::size_t volume, io::VoxelDomain) const override;
   io::ImageInfo info() const override { return {.encoding = "raw", .type = io::ScalarType::float32}; }
   std::vector<std::string> warnings() const override { return {}; }
   bool is_time_series() const override { return are_times_; }

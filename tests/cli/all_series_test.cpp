@@ -320,6 +320,18 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
 }
 
 /// Series that differ in their numbers, as all of a real study do.
+/// At once and with one message, not one for each series.
+TEST_F(SeveralSeries, AMissingFolderAboveTheOutputIsRefused) {
+  for (const bool is_dry : {false, true}) {
+    std::vector<std::string> words{"median", path("in"), path("none/out"), "--all-series"};
+    if (is_dry) words.emplace_back("--dry-run");
+    const Result result = quietvox(words);
+    EXPECT_EQ(result.status, 6);
+    EXPECT_EQ(result.err, "quietvox: " + path("none/out") + ": there is no folder " + path("none") +
+                              "; make it first or give another output\n");
+  }
+}
+
 TEST_F(SeveralSeries, ForceReplacesTheResultOfEachAndNothingElse) {
   write_dicom(folder_ / "in/b", {.columns = 7, .series = "1.2.3.2", .more = {{DCM_SeriesNumber, "8"}}});
   ASSERT_EQ(filter_all({"--radius", "0"}).status, 0);

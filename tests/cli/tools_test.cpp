@@ -594,6 +594,7 @@ TEST_F(Tools, NoiseThatRoundingTakesAwayIsToldOf) {
 
 TEST_F(Tools, NoiseOfAPhantomBeyondTheStoredRangeIsToldOf) {
   const Result result = quietvox_ok({"phantom", path("ct"), "--size", "32x32x4", "--noise", "gaussian:100"});
+  EXPECT_NE(result.err.find("warning: " + path("ct") + ": "), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("were clamped"), std::string::npos) << result.err;
   const Result refused = quietvox({"phantom", path("x.nii"), "--noise", "salt-and-pepper:2"});
   EXPECT_EQ(refused.status, 64);

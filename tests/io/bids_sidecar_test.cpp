@@ -151,7 +151,8 @@ TEST(KindBeside, VolumesAreToldApart) {
   EXPECT_EQ(kinds.of_volume(2).kind_source, "scan.json says phase");
   EXPECT_EQ(kinds.of_volume(3).kind, std::nullopt);
   EXPECT_EQ(BidsSidecar(folder / "scan.nii", 3).of_volume(2).kind, std::nullopt) << "an image of other volumes";
-  EXPECT_EQ(BidsSidecar(folder / "scan.mha", 4).of_volume(2).kind, std::nullopt) << "another image";
+  std::filesystem::rename(folder / "scan.json", folder / "renamed.json");
+  EXPECT_EQ(BidsSidecar(folder / "renamed.nii.gz", 4).of_volume(2).kind, DataKind::phase);
 }
 
 }  // namespace

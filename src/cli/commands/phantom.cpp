@@ -126,7 +126,7 @@ void make(const Arguments& arguments, Context& context) {
   const io::WriteReport report = commit_both(*writer, nullptr, {}, write.execution);
   context.console.end_progress();
   context.console.warnings(report.warnings);
-  if (report.clamped > 0) context.console.warning(describe_clamped(report.clamped));
+  if (report.clamped > 0) context.console.warning(output + ": " + describe_clamped(report.clamped));
   context.console.note(describe_chain(recorded(filter, options)) + "; wrote " + io::to_string(format) + " to " +
                        describe_files(output, report.files));
   if (!context.json) return;

@@ -12,6 +12,7 @@
 #include "cli/filter_job/child_process.hpp"
 #include "cli/filter_job/series_worker.hpp"
 #include "io/files/path_overlap.hpp"
+#include "io/files/paths.hpp"
 #include "io/files/staging_name.hpp"
 #include "io/output/staging_folder.hpp"
 #include "workflow/input_output.hpp"
@@ -43,6 +44,11 @@ void check_all_series(const Job& job) {
   }
   check_format(job.request.out, io::Format::dicom);
   const fs::path& output = job.request.output;
+  // Each series would be refused by itself: its folder lies one deeper.
+  if (const fs::path above = io::parent_of(io::without_trailing_slash(output)); !io::stands_at(above)) {
+    throw Error(Errc::output_path, output.string() + ": there is no folder " + above.string(),
+                "make it first or give another output");
+  }
   std::error_code error;
   const auto entries = fs::directory_iterator(output, error);
   const bool is_empty = std::ranges::all_of(

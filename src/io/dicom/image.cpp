@@ -263,7 +263,7 @@ class DicomImage final : public Image {
     });
   }
 
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain domain) const override {
+  std::unique_ptr<VolumeSource> source_of(std::size_t volume, VoxelDomain domain) const override {
     return std::make_unique<SliceReader>(series_, images_, looks_, volume, domain, execution_);
   }
 

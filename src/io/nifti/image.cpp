@@ -106,7 +106,7 @@ class NiftiImage final : public Image {
   }
   bool may_lose_digits() const override { return header().may_lose_digits(); }
 
-  std::unique_ptr<VolumeSource> volume(std::size_t volume, VoxelDomain domain) const override {
+  std::unique_ptr<VolumeSource> source_of(std::size_t volume, VoxelDomain domain) const override {
     check_domain(domain);
     return std::make_unique<NiftiVolume>(nifti_, volume, domain);
   }

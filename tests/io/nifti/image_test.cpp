@@ -111,6 +111,12 @@ TEST_F(NiftiTest, EveryTypeAndByteOrderIsReadAndGivenBackByteForByte) {
   }
 }
 
+TEST_F(NiftiTest, AVolumeThatIsNotThereIsRefused) {
+  const auto image = open(all_types().front().recipe);
+  expect_error(Errc::invalid_argument, "there is no volume 7: the image has 1, counted from 0",
+               [&] { image->volume(7, VoxelDomain::real); });
+}
+
 TEST_F(NiftiTest, TwoFilesAreReadFromEitherNameAndGivenBackByteForByte) {
   for (const int version : {1, 2}) {
     NiftiRecipe recipe = int16_recipe();

@@ -42,7 +42,7 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   constexpr double correlated = 1.5, hardly_white = 1.2;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, mostly = 16;
   constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
-  const auto& [fit, finest, object, partly, is_as_air, why_magnitudes] = evidence;
+  const auto& [fit, finest, object, partly, few_parts_differ, is_as_air, why_magnitudes] = evidence;
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
   const auto because = [&](Confidence confidence, const char* reason) { lower_confidence(model, confidence, reason); };
@@ -66,7 +66,9 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
     because(object < many_parts ? Confidence::low : Confidence::medium,
             "in a single slice, texture looks like correlated noise");
   }
-  if (fit.floor() < least_floor) because(Confidence::low, "few flat regions agree on the noise level");
+  if (fit.floor() < least_floor || few_parts_differ) {
+    because(Confidence::low, "few flat regions agree on the noise level");
+  }
   if (flatness < mixed_flatness) because(Confidence::medium, "even the flattest parts hold some structure");
   if (model.impulses > 0) because(Confidence::medium, "impulses were left out");
   lower_confidence_in_few(model, object);

@@ -56,6 +56,22 @@ std::vector<Moments> moments_of(const NoiseBricks& bricks) {
   return all;
 }
 
+/// The kurtosis of the voxels of each brick; not finite where some are missing or all are of one value.
+std::vector<double> kurtosis_of(std::span<const Moments> moments) {
+  std::vector<double> kurtosis;
+  for (const Moments& one : moments) kurtosis.push_back(one.fourth / (one.variance * one.variance));
+  return kurtosis;
+}
+
+/// The median of the kurtosis of these bricks, of those that have one.
+double median_kurtosis(std::span<const double> kurtosis, std::span<const std::size_t> bricks) {
+  std::vector<double> all;
+  for (const std::size_t i : bricks) {
+    if (std::isfinite(kurtosis[i])) all.push_back(kurtosis[i]);
+  }
+  return all.empty() ? noise_kurtosis : median_of(std::span(all));
+}
+
 /// Whether the voxels of these bricks, taken together, are of two kinds, with few between: their kurtosis is below that
 /// of noise, which is 3 whatever its spectrum, and more where it is skewed (speckle, counts after reconstruction).
 bool are_of_two_kinds(std::span<const Moments> moments, std::span<const std::size_t> chosen) {
@@ -182,11 +198,14 @@ double white_noise_of(NoiseBricks bricks, const Execution& execution) {
   constexpr std::int64_t enough = 250;
   constexpr std::int64_t share = 10;
   constexpr double white = 0.8;
+  constexpr double most_kurtosis = 5;  // air behind a power of the values, as by a gamma of a display, has 8 and more
   if (bricks.count() < enough) return 0;
+  const std::vector<double> kurtosis = kurtosis_of(moments_of(bricks));
   take_apart(bricks, {}, execution);
   NoiseSpectrumFit fit(bricks, static_cast<std::size_t>(bricks.count() / share), may_be_flat, false);
   fit.run();
-  const bool is_noise = fit.floor() >= least_floor && fit.finest_variance() >= white * white * fit.variance();
+  const bool is_noise = fit.floor() >= least_floor && fit.finest_variance() >= white * white * fit.variance() &&
+                        median_kurtosis(kurtosis, fit.chosen()) < most_kurtosis;
   return is_noise ? std::sqrt(fit.variance()) : 0;
 }
 
@@ -223,12 +242,12 @@ class BrickMeasure {
   bool is_air(double sigma) const;
   double sigma_by_air() const;
   bool is_like_structure() const;
+  bool few_parts_differ() const;
   void follow_signal();
   void follow_slices();
   bool are_magnitudes_without_air() const;
   void take_fit();
   void take_structure_off();
-  double median_kurtosis(std::span<const std::size_t> bricks) const;
   bool are_random_numbers() const;
   std::string seeming_noise() const;
   void take_texture_off();
@@ -325,7 +344,7 @@ void BrickMeasure::take_object_apart() {
   measured_.object = bricks_.count();
   const bool has_impulses = found_.impulses.share > 0;
   moments_ = moments_of(bricks_);
-  for (const Moments& one : moments_) kurtosis_.push_back(one.fourth / (one.variance * one.variance));
+  kurtosis_ = kurtosis_of(moments_);
   if (!known_.is_difference && !has_impulses && bricks_.size().z > 1) voxels_ = some_of(bricks_);
   const std::vector<double> repaired = take_apart(bricks_, found_.impulses, execution_);
   if (has_impulses) {
@@ -391,8 +410,8 @@ void BrickMeasure::compare_air() {
 /// Sigma of noise as in even air, where what even the flattest parts show is structure; else 0. If it were noise of the
 /// air's spectrum, as that of parallel imaging, which is louder in tissue, diagonal neighbours would differ as much.
 double BrickMeasure::sigma_by_air() const {
-  constexpr double least_left = 0.1;  // of the variance, in their differences
-  constexpr double more = 1.25;       // than these show
+  constexpr double least_left = 0.1;                  // of the variance, in their differences
+  const double more = few_parts_differ() ? 1 : 1.25;  // than these show
   // Of the air's sigma: they show structure too, but no less than noise. Counts may look like air where they are few.
   const bool is_sure = known_.magnitudes == Magnitudes::yes;
   const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
@@ -422,6 +441,14 @@ bool BrickMeasure::is_like_structure() const {
   const Triple<double> length = best().spectrum().length();
   return std::min({length.x, length.y, length.z}) >= smooth &&
          bricks_.median_variance() > (1 + far_more * far_more) * best().variance();
+}
+
+/// Whether the flattest of few parts, as of few thick slices, differ by more than noise makes them. There structure is
+/// everywhere, and shows from a higher floor() on than in many parts.
+bool BrickMeasure::few_parts_differ() const {
+  constexpr std::int64_t few = 1700;
+  constexpr double least = 0.68;
+  return !known_.is_difference && bricks_.size().z > 1 && bricks_.count() < few && fits_->usual.floor() < least;
 }
 
 /// Finds whether the noise follows the signal; if it does, fits again, as if it did not.
@@ -535,7 +562,8 @@ void BrickMeasure::take_fit() {
   }
   constexpr double loudest_air = 1.2;
   is_as_air_ = air_.is_even && air_.sigma > most_below_tissue * model_.sigma && air_.sigma < loudest_air * model_.sigma;
-  judge(model_, {fits_->usual, finest_, measured_.object, found_.partly, is_as_air_, measured_.why_magnitudes});
+  judge(model_, {fits_->usual, finest_, measured_.object, found_.partly, few_parts_differ(), is_as_air_,
+                 measured_.why_magnitudes});
   if (!by_signal && is_like_structure()) {
     take_as_white(model_, model_.sigma);  // which spares what is smooth
     model_.map = {};
@@ -551,25 +579,18 @@ void BrickMeasure::take_structure_off() {
       (model_.confidence == Confidence::low || known_.has_large_voxels)) {
     measured_.of_quiet = white_noise_in_structure(*voxels_, std::min(found_.darkest, 0.0));
   }
-  // Structure is as strong as the noise. If the noise is white, or few parts agree, the highest frequencies, which
-  // structure hardly reaches, come nearer to it. Repaired voxels spoil these.
-  if (model_.confidence == Confidence::low && found_.impulses.share == 0 && air_.sigma == 0 &&
-      fits_->usual.flatness() < spoilt && (is_white(model_, finest_) || measured_.floor < least_floor)) {
+  // Structure is as strong as the noise, or everywhere. If the noise is white, or few parts agree, the highest
+  // frequencies, which structure hardly reaches, come nearer to it. Repaired voxels spoil these.
+  const bool white = is_white(model_, finest_);
+  const bool is_finer =
+      fits_->usual.flatness() < spoilt ? white || measured_.floor < least_floor : white && few_parts_differ();
+  if (model_.confidence == Confidence::low && found_.impulses.share == 0 && air_.sigma == 0 && is_finer) {
     measured_.most = std::min(model_.sigma, finest_);
     take_as_white(model_, less_structure(measured_.most, measured_.of_quiet));
     model_.map = {};
     if (model_.sigma == 0) model_.confidence = Confidence::none;
     model_.reason += ", so that only the highest frequencies were measured";
   }
-}
-
-/// The median of the kurtosis of these bricks, of those that have one.
-double BrickMeasure::median_kurtosis(std::span<const std::size_t> bricks) const {
-  std::vector<double> all;
-  for (const std::size_t i : bricks) {
-    if (std::isfinite(kurtosis_[i])) all.push_back(kurtosis_[i]);
-  }
-  return all.empty() ? noise_kurtosis : median_of(std::span(all));
 }
 
 /// Whether the object holds uniform random numbers, as the air of maps does where fits failed. They are white, which
@@ -582,7 +603,7 @@ bool BrickMeasure::are_random_numbers() const {
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<double> means;
   for (std::int64_t i = 0; i < others_->count(); ++i) means.push_back(others_->mean(i));
-  const double kurtosis = median_kurtosis(all);
+  const double kurtosis = median_kurtosis(kurtosis_, all);
   return finest_ >= white * model_.sigma && kurtosis > least_kurtosis && kurtosis < most_kurtosis && !means.empty() &&
          std::abs(median_of(std::span(means)) - measured_.signal) < reach * model_.sigma;
 }
@@ -593,7 +614,7 @@ std::string BrickMeasure::seeming_noise() const {
   constexpr double finer = 0.65, sparse_kurtosis = 8;
   if (!others_) return "";
   if (finest_ < much_finer * model_.sigma) return "a texture";
-  if (finest_ < finer * model_.sigma && median_kurtosis(fits_->usual.chosen()) > sparse_kurtosis) {
+  if (finest_ < finer * model_.sigma && median_kurtosis(kurtosis_, fits_->usual.chosen()) > sparse_kurtosis) {
     return "thin lines or points";
   }
   return are_random_numbers() ? "random numbers" : "";

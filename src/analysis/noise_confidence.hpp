@@ -31,7 +31,7 @@ struct NoiseEvidence {
   const NoiseSpectrumFit& fit;  ///< to the usual number of bricks
   double finest;                ///< sigma by its highest frequencies
   std::int64_t object, partly;  ///< bricks; those that are part background
-  bool few_parts_differ;        ///< the flattest of them, by more than noise makes them
+  bool few_parts_differ;        ///< the flattest bricks of a small object do, by more than noise
   bool is_as_air;               ///< the noise of the air, the same everywhere, is as strong as what the object shows
   std::string why_magnitudes;   ///< why voxels may be, though nothing says so for sure; empty if they are not
 };

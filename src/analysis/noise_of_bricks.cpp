@@ -33,6 +33,7 @@ constexpr double may_be_flat = 0.3;         // of the object's bricks
 constexpr double most_below_tissue = 0.78;  // of sigma, that air is still the same noise
 // floor() above which the flattest bricks hold noise alone; a slice without structure lies just above.
 constexpr double noise_alone = 0.75;
+constexpr std::int64_t few_parts = 1700;  // of which none may be flat
 
 /// Second and fourth central moments of the voxels of a brick; not finite where some are missing.
 struct Moments {
@@ -410,8 +411,9 @@ void BrickMeasure::compare_air() {
 /// Sigma of noise as in even air, where what even the flattest parts show is structure; else 0. If it were noise of the
 /// air's spectrum, as that of parallel imaging, which is louder in tissue, diagonal neighbours would differ as much.
 double BrickMeasure::sigma_by_air() const {
-  constexpr double least_left = 0.1;                  // of the variance, in their differences
-  const double more = few_parts_differ() ? 1 : 1.25;  // than these show
+  constexpr double least_left = 0.1;  // of the variance, in their differences
+  constexpr double clearly_more = 1.25;
+  const double more = few_parts_differ() ? 1 : clearly_more;  // than these show
   // Of the air's sigma: they show structure too, but no less than noise. Counts may look like air where they are few.
   const bool is_sure = known_.magnitudes == Magnitudes::yes;
   const double least = is_sure ? 0.8 : 0.92, most = is_sure ? 4 : 2;
@@ -425,17 +427,16 @@ double BrickMeasure::sigma_by_air() const {
   if (shown < more * at_most) return 0;
   // Noise may be louder in tissue, but structure that is far stronger shows in neighbours, too.
   constexpr double far_more = 2;
-  const bool is_structure = at_most > more * air_.sigma && shown > far_more * at_most;
+  const bool is_structure = at_most > clearly_more * air_.sigma && shown > far_more * at_most;
   return is_structure ? air_.sigma : std::max(at_most, air_.sigma);
 }
 
 /// Whether what few parts show may as well be structure: it is as smooth along all axes, and usual parts hold far more
 /// of it, so that none may be flat (PET of a brain in large voxels).
 bool BrickMeasure::is_like_structure() const {
-  constexpr std::int64_t few = 1700;
   constexpr double smooth = 1.75;  // voxels
   constexpr double far_more = 2.4;
-  if (known_.is_difference || air_.sigma != 0 || bricks_.count() >= few || fits_->usual.floor() >= noise_alone) {
+  if (known_.is_difference || air_.sigma != 0 || bricks_.count() >= few_parts || fits_->usual.floor() >= noise_alone) {
     return false;
   }
   const Triple<double> length = best().spectrum().length();
@@ -446,9 +447,8 @@ bool BrickMeasure::is_like_structure() const {
 /// Whether the flattest of few parts, as of few thick slices, differ by more than noise makes them. There structure is
 /// everywhere, and shows from a higher floor() on than in many parts.
 bool BrickMeasure::few_parts_differ() const {
-  constexpr std::int64_t few = 1700;
-  constexpr double least = 0.68;
-  return !known_.is_difference && bricks_.size().z > 1 && bricks_.count() < few && fits_->usual.floor() < least;
+  constexpr double least = 0.68;  // noise shows more, but for strong noise of CT
+  return !known_.is_difference && bricks_.size().z > 1 && bricks_.count() < few_parts && fits_->usual.floor() < least;
 }
 
 /// Finds whether the noise follows the signal; if it does, fits again, as if it did not.

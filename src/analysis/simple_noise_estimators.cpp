@@ -62,10 +62,8 @@ class BlockSample {
   std::int64_t seen_ = 0, stride_ = 1;
 };
 
-/// Values between which all voxels of a block must lie.
-using Between = std::optional<Range<float>>;
-
-void add_slice(BlockSample& sample, const VolumeView<const float>& slice, const Between& between) {
+/// Blocks of voxels that all lie between these values, if any are given.
+void add_slice(BlockSample& sample, const VolumeView<const float>& slice, const std::optional<Range<float>>& between) {
   const Extent extent = slice.extent;
   const auto lies_between = [&](float value) { return value > between->min && value < between->max; };
   if (extent.x == 1 || extent.y == 1) {
@@ -92,7 +90,8 @@ void add_slice(BlockSample& sample, const VolumeView<const float>& slice, const 
   }
 }
 
-std::vector<Block> sample_blocks(VolumeSource& source, const Execution& execution, const Between& between = {}) {
+std::vector<Block> sample_blocks(VolumeSource& source, const Execution& execution,
+                                 const std::optional<Range<float>>& between = {}) {
   BlockSample sample;
   for_each_slab(source, [&](VolumeView<const float> slab) {
     check_stop(execution.stop);
@@ -205,8 +204,9 @@ Flat flat_below_saturation(VolumeSource& source, const std::vector<Block>& all, 
       all, [top = highest.mean](const Block& block) { return block.mean == top && block.is_of_one_value(); });
   if (static_cast<double>(saturated) < much * static_cast<double>(all.size())) return {};
   const float low = lowest.is_of_one_value() ? lowest.mean : -infinite;
-  const std::vector<Block> blocks = sample_blocks(source, execution, Range<float>{low, highest.mean});
+  std::vector<Block> blocks = sample_blocks(source, execution, Range<float>{low, highest.mean});
   if (blocks.empty()) return {};
+  leave_uniform_areas_out(blocks);
   const double middle = middle_of(blocks);
   const Flat bright = flat_blocks(blocks, middle, infinite);
   const auto looked_at =

@@ -150,7 +150,7 @@ BidsSidecar::BidsSidecar(const fs::path& image, std::size_t volumes) {
       volumes_.push_back({*first, *last, std::move(facts)});
     }
   }
-  // It was another image. Its name does not tell: users rename both files.
+  // Then it is of another image. The name in it does not tell: users rename both files.
   if (count != volumes) volumes_.clear();
 }
 

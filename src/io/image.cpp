@@ -33,8 +33,8 @@ WriteReport ImageWriter::commit() {
 
 std::unique_ptr<VolumeSource> Image::volume(std::size_t volume, VoxelDomain domain) const {
   if (const std::size_t count = volume_count(); volume >= count) {
-    throw Error(Errc::invalid_argument, "there is no volume " + std::to_string(volume) + ": the image has " +
-                                            std::to_string(count) + ", counted from 0");
+    throw Error(Errc::invalid_argument, "volume " + std::to_string(volume) + ": the image has " +
+                                            std::to_string(count) + ", which begin with number 0");
   }
   return source_of(volume, domain);
 }

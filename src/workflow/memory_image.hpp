@@ -30,7 +30,6 @@ class MemoryImage final : public io::Image {
   const io::Geometry& geometry(std::size_t) const override { return geometry_; }
   bool can_filter_stored(std::size_t) const override { return false; }
   std::string why_2d_only(std::size_t) const override { return {}; }
-  std::unique_ptr<VolumeSource> source_of(std::size_t volume, io::VoxelDomain) const override;
   io::ImageInfo info() const override { return {.encoding = "raw", .type = io::ScalarType::float32}; }
   std::vector<std::string> warnings() const override { return {}; }
   bool is_time_series() const override { return are_times_; }
@@ -39,6 +38,7 @@ class MemoryImage final : public io::Image {
                                           const io::WriteOptions&) const override;
 
  private:
+  std::unique_ptr<VolumeSource> source_of(std::size_t volume, io::VoxelDomain) const override;
   HeaderFacts facts_of(std::size_t volume) const;
 
   Volumes volumes_;

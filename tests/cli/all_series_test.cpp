@@ -319,7 +319,6 @@ TEST_F(SeveralSeries, ExistingOutputsAndOtherOptionsAreRefused) {
   EXPECT_EQ(quietvox({"median", path("in"), path("in/x"), "--all-series"}).status, 6);
 }
 
-/// Series that differ in their numbers, as all of a real study do.
 /// At once and with one message, not one for each series.
 TEST_F(SeveralSeries, AMissingFolderAboveTheOutputIsRefused) {
   for (const bool is_dry : {false, true}) {
@@ -332,6 +331,7 @@ TEST_F(SeveralSeries, AMissingFolderAboveTheOutputIsRefused) {
   }
 }
 
+/// Series that differ in their numbers, as all of a real study do.
 TEST_F(SeveralSeries, ForceReplacesTheResultOfEachAndNothingElse) {
   write_dicom(folder_ / "in/b", {.columns = 7, .series = "1.2.3.2", .more = {{DCM_SeriesNumber, "8"}}});
   ASSERT_EQ(filter_all({"--radius", "0"}).status, 0);

@@ -44,16 +44,19 @@ void check_all_series(const Job& job) {
   }
   check_format(job.request.out, io::Format::dicom);
   const fs::path& output = job.request.output;
-  // Each series would be refused by itself: its folder lies one deeper.
-  if (const fs::path above = io::parent_of(io::without_trailing_slash(output)); !io::stands_at(above)) {
-    throw Error(Errc::output_path, output.string() + ": there is no folder " + above.string(),
-                "make it first or give another output");
-  }
   std::error_code error;
   const auto entries = fs::directory_iterator(output, error);
   const bool is_empty = std::ranges::all_of(
       entries, [](const fs::directory_entry& entry) { return io::is_staging_name(entry.path().filename().native()); });
-  if (error) return check_output(output, io::Format::dicom, job.request.out.force, job.request.input);
+  if (error) {
+    check_output(output, io::Format::dicom, job.request.out.force, job.request.input);
+    // One folder may be made above an output, and the folder of each series lies one deeper than this.
+    if (const fs::path above = io::parent_of(io::without_trailing_slash(output)); !io::stands_at(above)) {
+      throw Error(Errc::output_path, output.string() + ": there is no folder " + above.string(),
+                  "make it first or give another output");
+    }
+    return;
+  }
   // What is replaced is the folder of each series, which is looked at when its turn comes.
   io::refuse_overlap(output, job.request.input);
   if (!is_empty && !job.request.out.force) {

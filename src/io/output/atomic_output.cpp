@@ -177,13 +177,13 @@ AtomicOutput::AtomicOutput(const fs::path& target, Kind kind, bool force, const 
     }
     if (!input.empty()) refuse_overlap(target_, input);
     // Another run may put its outputs there meanwhile: what is seen of two folders is no reason to refuse.
-    for (bool is_examined = false; !is_examined && fs::exists(fs::symlink_status(target_));) {
+    while (fs::exists(fs::symlink_status(target_))) {
       const Identity before = identity_of(target_);
       try {
         examine_existing(target_, {});
-        is_examined = true;
+        break;
       } catch (const std::exception&) {
-        if (identity_of(target_) == before) throw;
+        if (before != Identity() && identity_of(target_) == before) throw;
       }
     }
     if (faccessat(AT_FDCWD, parent.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0) {

@@ -113,7 +113,7 @@ TEST_F(NiftiTest, EveryTypeAndByteOrderIsReadAndGivenBackByteForByte) {
 
 TEST_F(NiftiTest, AVolumeThatIsNotThereIsRefused) {
   const auto image = open(all_types().front().recipe);
-  expect_error(Errc::invalid_argument, "there is no volume 7: the image has 1, counted from 0",
+  expect_error(Errc::invalid_argument, "volume 7: the image has 1, which begin with number 0",
                [&] { image->volume(7, VoxelDomain::real); });
 }
 

@@ -522,7 +522,6 @@ TEST_F(AtomicOutputTest, AFolderWithResultsOfSeveralSeriesIsNotReplaced) {
   const AtomicOutput one(night, Kind::folder, true, {}, {}, dicom_results_of_one_series(night));
 }
 
-/// What is to be replaced is looked at before the run, before it is replaced and once more after that.
 /// Another run replaced the folder, or took it away, while it was looked at.
 TEST_F(AtomicOutputTest, WhatWasSeenOfTwoFoldersIsNoReasonToRefuse) {
   for (const bool is_replaced : {true, false}) {
@@ -545,6 +544,7 @@ TEST_F(AtomicOutputTest, WhatWasSeenOfTwoFoldersIsNoReasonToRefuse) {
   }
 }
 
+/// What is to be replaced is looked at before the run, before it is replaced and once more after that.
 TEST_F(AtomicOutputTest, LookingAtWhatIsReplacedEndsOnAStopRequest) {
   fs::create_directory(folder_ / "all");
   put(folder_ / "all/1", "old");

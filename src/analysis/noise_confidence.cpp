@@ -41,7 +41,9 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   constexpr double structure_alone = 0.35;
   constexpr double correlated = 1.5, hardly_white = 1.2;  // voxels of a slice that carry the same noise
   constexpr std::int64_t few = 100, mostly = 16;
-  constexpr double weakest = 0.42;  // of a step: rounding leaves little of weaker noise
+  constexpr std::int64_t fewest_whole = 60;  // fewer lie on edges between what is cut off
+  constexpr double clearly_white = 0.85;     // of sigma: edges have 0.6 to 0.8
+  constexpr double weakest = 0.42;           // of a step: rounding leaves little of weaker noise
   const auto& [fit, finest, object, partly, few_parts_differ, is_as_air, why_magnitudes] = evidence;
   model.confidence = Confidence::high;
   const double flatness = fit.flatness();
@@ -55,7 +57,7 @@ void judge(NoiseModel& model, const NoiseEvidence& evidence) {
   if (flatness < structure_alone && !is_white(model, finest) && !is_as_air) {
     because(Confidence::none, "the flattest parts hold more structure than noise, if there is noise");
   }
-  if (partly > mostly * object && !is_white(model, finest)) {
+  if (partly > mostly * object && (object < fewest_whole || finest < clearly_white * model.sigma)) {
     because(Confidence::none,
             "nearly all parts of the image hold voxels of its least, its greatest or the background's value");
   }

@@ -194,20 +194,23 @@ Agreement agreement(double signal, double sigma, double air, bool masked) {
   return signal >= strong * air ? Agreement::yes : Agreement::perhaps;
 }
 
-/// Sigma of these bricks, of which there are enough, if their noise is white; else 0.
-double white_noise_of(NoiseBricks bricks, const Execution& execution) {
+struct WhiteNoise {
+  double sigma = 0;  ///< 0 where bricks are too few, or their noise is not white
+  double kurtosis = noise_kurtosis;
+};
+
+WhiteNoise white_noise_of(NoiseBricks bricks, const Execution& execution) {
   constexpr std::int64_t enough = 250;
   constexpr std::int64_t share = 10;
   constexpr double white = 0.8;
-  constexpr double most_kurtosis = 5;  // air behind a power of the values, as by a gamma of a display, has 8 and more
-  if (bricks.count() < enough) return 0;
+  if (bricks.count() < enough) return {};
   const std::vector<double> kurtosis = kurtosis_of(moments_of(bricks));
   take_apart(bricks, {}, execution);
   NoiseSpectrumFit fit(bricks, static_cast<std::size_t>(bricks.count() / share), may_be_flat, false);
   fit.run();
-  const bool is_noise = fit.floor() >= least_floor && fit.finest_variance() >= white * white * fit.variance() &&
-                        median_kurtosis(kurtosis, fit.chosen()) < most_kurtosis;
-  return is_noise ? std::sqrt(fit.variance()) : 0;
+  const bool is_noise = fit.floor() >= least_floor && fit.finest_variance() >= white * white * fit.variance();
+  if (!is_noise) return {};
+  return {std::sqrt(fit.variance()), median_kurtosis(kurtosis, fit.chosen())};
 }
 
 /// The fit to the usual number of bricks, and that to fewer, if it comes nearer to the noise.
@@ -444,11 +447,13 @@ bool BrickMeasure::is_like_structure() const {
          bricks_.median_variance() > (1 + far_more * far_more) * best().variance();
 }
 
-/// Whether the flattest of few parts, as of few thick slices, differ by more than noise makes them. There structure is
-/// everywhere, and shows from a higher floor() on than in many parts.
+/// Whether the flattest of few parts, as of few thick slices, differ by more than even noise makes them. There
+/// structure is everywhere, and shows from a higher floor() on than in many parts.
 bool BrickMeasure::few_parts_differ() const {
-  constexpr double least = 0.68;  // noise shows more, but for strong noise of CT
-  return !known_.is_difference && bricks_.size().z > 1 && bricks_.count() < few_parts && fits_->usual.floor() < least;
+  constexpr double least = 0.68;
+  constexpr double far_more = 4.7;  // than noise, structure must be to matter
+  return !known_.is_difference && bricks_.size().z > 1 && bricks_.count() < few_parts && fits_->usual.floor() < least &&
+         bricks_.median_variance() > (1 + far_more * far_more) * best().variance() && !best().map().varies();
 }
 
 /// Finds whether the noise follows the signal; if it does, fits again, as if it did not.
@@ -628,11 +633,13 @@ void BrickMeasure::take_texture_off() {
   // that of spongy bone beside its marrow, or the edges of vessels, or what failed fits left.
   if (const std::string what = seeming_noise(); !what.empty()) {
     const std::int64_t count = others_->count();
-    const double sigma = white_noise_of(*std::move(others_), execution_);
+    const auto [sigma, kurtosis] = white_noise_of(*std::move(others_), execution_);
     if (sigma > model_.step && sigma < much_finer * model_.sigma) {
       take_texture_for_signal(sigma, count);
       model_.impulses = 0;  // the others hold none
-      model_.confidence = Confidence::medium;
+      // Where values went through a power, as by the gamma of a display, the air of magnitudes has 8 and more.
+      constexpr double as_behind_a_gamma = 5;
+      model_.confidence = kurtosis < as_behind_a_gamma ? Confidence::medium : Confidence::low;
       model_.reason = "bright parts hold " + what + ", so that the dark ones were measured";
     }
   }

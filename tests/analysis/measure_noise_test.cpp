@@ -803,8 +803,8 @@ TEST(MeasureNoise, OfAWindowThatIsCutOffAtBothEnds) {
   }
 }
 
-/// As displays show it. Air, whose values are pressed together, passed for the noise of all: sigma was 0.02 of it.
-TEST(MeasureNoise, BehindAGammaAirIsNoNoiseOfDarkParts) {
+/// As displays show it. Air, whose values are pressed together, may pass for the noise of all: nobody was told.
+TEST(MeasureNoise, BehindAGammaTheNoiseOfDarkPartsIsNotTrusted) {
   QV_NEEDS_TEST_DATA();
   const auto shown = [](const Scan& scan) {
     return scan.changed([&](std::size_t i) {
@@ -814,7 +814,9 @@ TEST(MeasureNoise, BehindAGammaAirIsNoNoiseOfDarkParts) {
   for (const int seed : {1, 2, 3, 4}) {
     const Scan noisy = shown(head().with({NoiseKind::zero_filled, 8, seed}));
     const double truth = added(noisy, shown(head().with({NoiseKind::zero_filled, 0, 1})));
-    EXPECT_NEAR(noisy.measured().sigma, truth, 0.4 * truth) << seed;
+    const NoiseModel model = noisy.measured();
+    EXPECT_TRUE(model.confidence <= Confidence::low || std::abs(model.sigma - truth) < 0.4 * truth)
+        << seed << ": " << model.sigma << " " << truth;
   }
 }
 

@@ -13,8 +13,8 @@ namespace quietvox {
 
 /// Standard deviation of the noise of a volume, from the median absolute diagonal Haar coefficient of its foreground
 /// (Donoho and Johnstone 1994): sigma = median |HH| / 0.6745, over the 2x2 blocks within slices that are brighter than
-/// the mean block and hold no edge. Blocks with a missing voxel do not count; nor, where the others show no noise and many
-/// are saturated, do those that hold a voxel of the lowest or highest value. 0 for a volume without noise.
+/// the mean block and hold no edge. Blocks with a missing voxel do not count; nor, where the others show no noise and
+/// many are saturated, do those that hold a voxel of the lowest or highest value. 0 for a volume without noise.
 double estimate_noise(VolumeSource&, const Execution& = {});
 
 enum class NoiseMethod {

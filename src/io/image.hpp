@@ -134,7 +134,8 @@ class ImageWriter {
   WriteReport commit();
 };
 
-/// A scan of one or more volumes, whatever its format. Volumes are counted from 0. Voxels are read when they are asked for.
+/// A scan of one or more volumes, whatever its format. Volumes are counted from 0. Voxels are read when they are asked
+/// for.
 class Image {
  public:
   virtual ~Image() = default;

@@ -453,7 +453,8 @@ bool BrickMeasure::few_parts_differ() const {
   constexpr double least = 0.68;
   constexpr double far_more = 4.7;  // than noise, structure must be to matter
   return !known_.is_difference && bricks_.size().z > 1 && bricks_.count() < few_parts && fits_->usual.floor() < least &&
-         bricks_.median_variance() > (1 + far_more * far_more) * best().variance() && !best().map().varies();
+         bricks_.median_variance() > (1 + far_more * far_more) * best().variance() && !best().map().varies() &&
+         !model_.map.varies();
 }
 
 /// Finds whether the noise follows the signal; if it does, fits again, as if it did not.
